@@ -69,6 +69,25 @@ def test_changes_become_a_copy_and_totals(
         db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
 
 
+def test_a_snapshot_larger_than_the_journal(
+    postgres: Postgres, workspace: Workspace, monkeypatch: Any
+) -> None:
+    """A run until the source has caught up reads the journal while it is filled."""
+    schema = postgres.new_schema()
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    text = PIPELINE.format(url=postgres.login["url"], user=USER, schema=schema)
+    text = text[: text.index("transforms:")] + text[text.index("sinks:") : text.index("  totals_")]
+    text = text.replace("changes: true", "changes: true, journal: {max_size: 1MiB}")
+    with postgres.client(options=f"-c search_path={schema}") as db:
+        db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10, 2))")
+        db.execute(
+            "INSERT INTO orders SELECT n, repeat('c', 100), n FROM generate_series(1, 20000) AS n"
+        )
+        workspace.run(text, until="caught_up")
+        assert _copied(workspace) == _orders(db)
+        db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+
+
 def _orders(db: Any) -> list[Any]:
     query = "SELECT id, customer, amount::text FROM orders ORDER BY id"
     return list(db.execute(query).fetchall())

@@ -42,6 +42,10 @@ class JournalReader:
     def _read_mark(self) -> MarkValues:
         return MarkValues.read(self.directory)
 
+    def size(self) -> int:
+        """Returns the size of the journal on disk in bytes."""
+        return sum(segment.size for segment in list_segments(self.directory))
+
     def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
         """Returns the positions from `start` to before `end`, split at segments."""
         ranges = []

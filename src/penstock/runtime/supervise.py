@@ -91,10 +91,9 @@ class Supervisor:
         self.session.streams.addListener(self.listener)
         try:
             self._recover()
-            self._start_receivers()
+            self._poll_receivers()
             if not self.state.read("closing"):
-                streams = [query for query in self.plan.queries if not query.whole_input]
-                self._run_phase(streams, self.until)
+                self._run_streams()
             if self.until == "complete" and self._healthy:
                 self._close_windows()
             if self.until == "complete" and self._healthy:
@@ -110,6 +109,27 @@ class Supervisor:
                 self._close_sinks()
 
     # The phases of a run
+
+    def _run_streams(self) -> None:
+        """Runs the queries of streams, again while their receivers have not caught up."""
+        streams = [query for query in self.plan.queries if not query.whole_input]
+        complete = False
+        while not complete and self._healthy:
+            complete = self._await_backlog()
+            if self._healthy:
+                self._run_phase(streams, self.until)
+
+    def _await_backlog(self) -> bool:
+        """Waits for the backlog of receivers, if the run ends when it has caught up.
+
+        Returns whether the journals have all of it. A journal that is half full is read before.
+        """
+        while self.until == "caught_up" and self._healthy and not self.receivers.caught_up:
+            if self.receivers.is_half_full:
+                return False
+            self.listener.await_end(POLL_SECONDS)
+            self._tick()
+        return True
 
     def _recover(self) -> None:
         for query in self.plan.queries:
@@ -185,13 +205,6 @@ class Supervisor:
     @property
     def _healthy(self) -> bool:
         return not self.failed and not self.stop.requested.is_set()
-
-    def _start_receivers(self) -> None:
-        """Starts the receivers. If the run ends when it has caught up, waits until they have."""
-        self._poll_receivers()
-        while self.until == "caught_up" and self._healthy and not self.receivers.caught_up:
-            self.listener.await_end(POLL_SECONDS)
-            self._poll_receivers()
 
     def _poll_receivers(self) -> None:
         for name, error in self.receivers.poll():

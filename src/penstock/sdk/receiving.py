@@ -113,6 +113,10 @@ class ReceivingSource(ReplayableSource[R]):
         """Returns the number of messages lost since the journal was created."""
         return self._reader.lost()
 
+    def is_half_full(self) -> bool:
+        """Returns whether the journal has reached half of its maximum size."""
+        return 2 * self._reader.size() >= self.config.journal.max_size
+
     def initial_offset(self) -> Offset:
         return {"position": self._reader.begin()}
 

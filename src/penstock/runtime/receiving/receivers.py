@@ -63,6 +63,11 @@ class Receivers:
             for receiver in self._receivers.values()
         )
 
+    @property
+    def is_half_full(self) -> bool:
+        """Whether a journal must be read so that its receiver can continue."""
+        return any(receiver.source.is_half_full() for receiver in self._receivers.values())
+
     def lost(self) -> dict[str, int]:
         """Returns the number of lost messages of each source."""
         return {name: receiver.source.lost() for name, receiver in self._receivers.items()}

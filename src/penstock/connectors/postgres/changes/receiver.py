@@ -34,7 +34,9 @@ from penstock.core.errors import Permanent
 from penstock.sdk import Journal, Message
 from penstock.sdk.operations import Operation
 
-_PART_ROWS, _PART_BYTES = 5000, 4 << 20
+_PART_ROWS, PART_BYTES = 5000, 4 << 20
+_OVERHEAD = 100
+"""The bytes of a row beside its payload."""
 _IDLE_SECONDS = 0.2
 _CONFIRM_SECONDS = 1.0
 _RESPONSE_SECONDS = 0.05
@@ -51,6 +53,8 @@ class Receiver:
     progress: Progress
     confirmed: Confirmed
     ignores_truncate: bool = False
+    part_bytes: int = PART_BYTES
+    """The bytes of rows that are appended to the journal together."""
     _begin: Begin | None = None
     _number: int = 0
     _tables: dict[int, Table] = field(default_factory=dict)
@@ -118,7 +122,7 @@ class Receiver:
             await self._change(message)
         elif isinstance(message, Truncate):
             self._truncate(message)
-        if len(self._messages) >= _PART_ROWS or self._size >= _PART_BYTES:
+        if len(self._messages) >= _PART_ROWS or self._size >= self.part_bytes:
             await self._flush()
 
     def _is_own(self, number: int) -> bool:
@@ -218,7 +222,7 @@ class Receiver:
             **asdict(self.progress),
         }
         self._messages.append(Message(payload, metadata))
-        self._size += len(payload)
+        self._size += len(payload) + _OVERHEAD
 
     async def _flush(self) -> None:
         """Appends the rows to the journal, and returns when they are durable.
@@ -259,7 +263,7 @@ class Receiver:
             key = tuple(row[name] for name in self.replication.key)
             self.progress = replace(self.progress, chunk=key_text(key))
             self._add(Operation.INSERT, row, None, chunk.position)
-            if len(self._messages) >= _PART_ROWS or self._size >= _PART_BYTES:
+            if len(self._messages) >= _PART_ROWS or self._size >= self.part_bytes:
                 await self._flush()
         last = DONE if chunk.last is None else key_text(chunk.last)
         self.progress = replace(self.progress, chunk=last)

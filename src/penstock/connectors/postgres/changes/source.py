@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.postgres.changes.progress import PROGRESS, Confirmed, Progress
-from penstock.connectors.postgres.changes.receiver import Receiver
+from penstock.connectors.postgres.changes.receiver import PART_BYTES, Receiver
 from penstock.connectors.postgres.changes.setup import Replication
 from penstock.connectors.postgres.changes.snapshot import METADATA
 from penstock.connectors.postgres.changes.stream import ReplicationStream
@@ -111,6 +111,7 @@ class PostgresChangesSource(ReceivingSource[PostgresSourceConfig]):
                     replication, connection, stream, journal, progress or Progress(),
                     confirmed,
                     ignores_truncate=self.config.on_truncate == "ignore",
+                    part_bytes=min(PART_BYTES, self.config.journal.max_size // 8),
                 )  # fmt: skip
                 await receiver.run()
 
