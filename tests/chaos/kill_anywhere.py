@@ -8,8 +8,7 @@ The run is a `penstock run` through a stateless and a windowed branch, with bad 
 kind on the way (see readings.py). It is killed by SIGKILL, at random either the driver alone or
 all processes at once, and started again; with `--moments` it is also killed once at each of the
 moments of moments.py. The test suite has these runs in its own process (see deaths.py),
-where the moment is a change of the driver's own, and kills a process at the others; the last runs
-are in its own process, too. With Kafka at
+where the moment is a change of the driver's own, and kills a process at the others. With Kafka at
 one end the broker is killed, too, and started again some seconds later: the run has to live through
 it, or is killed in the meantime.
 """
@@ -44,7 +43,6 @@ from rich.table import Table
 from tally import Tally, assert_in_order, assert_tidy, tallies
 from victim import LONGEST, Victim
 
-from command_line import CommandLine
 from servers.kafka import Kafka
 
 From = Literal["files", "kafka"]
@@ -108,15 +106,6 @@ class Trial:
             raise AssertionError(f"not killed {moment}; code {code}:\n{self.victim.log()[-3000:]}")
         return moment
 
-    def end(self, *options: str) -> None:
-        """A run to its end, which must be a good one; in `spark` if there is one."""
-        if self.spark is None:
-            self.victim.ends(self.victim.run(*options))
-            return
-        ran = CommandLine(self.spark)(self.victim.directory, "run", "pipeline.yaml", *options)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        assert "Traceback" not in ran.stdout + ran.stderr
-
     def settle(self) -> None:
         """The broker is there."""
         for each in self._starting:
@@ -170,12 +159,12 @@ def kill_anywhere(
         trial.settle()
         if isinstance(from_, Topics):
             feeder.rest()
-            trial.end("--until-caught-up")
+            victim.ends(victim.run("--until-caught-up"))
             from_.put([closing_reading(records, expected)], records)
-            trial.end("--until-caught-up")
+            victim.ends(victim.run("--until-caught-up"))
             assert from_.lag() == 0, f"the group is {from_.lag()} behind"
         elif not victim.complete():
-            trial.end()
+            victim.ends(victim.run())
         found = tallies(directory, to, expected)
         _show(found)
         for each in found:

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 
-def test_at_random_moments(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    kill_anywhere(tmp_path, kills=2, records=10_000, seed=7, spark=penstock_spark)
+def test_at_random_moments(tmp_path: Path) -> None:
+    kill_anywhere(tmp_path, kills=2, records=10_000, seed=7)
 
 
 def test_at_every_moment_that_matters(tmp_path: Path, penstock_spark: SparkSession) -> None:

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 from kill_anywhere import kill_anywhere
-from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 
-def test_at_random_moments(tmp_path: Path, penstock_spark: SparkSession) -> None:
+def test_at_random_moments(tmp_path: Path) -> None:
     kill_anywhere(
-        tmp_path, kills=3, records=10_000, seed=7, source="kafka", sink="both", broker_kills=2,
-        spark=penstock_spark,
-    )  # fmt: skip
+        tmp_path, kills=3, records=10_000, seed=7, source="kafka", sink="both", broker_kills=2
+    )
