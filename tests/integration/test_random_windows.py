@@ -89,13 +89,14 @@ def check(
         options = app.RunOptions(until=until)
         outcome = app.run(file, spark=spark.newSession(), options=options)
         assert outcome.errors == {}, outcome.errors
-    wrong = []
+    wrong, empty = [], 0
     for number, query in enumerate(queries):
         found, expected = compare(query, written(directory, number), streams)
-        assert expected, f"seed {seed}: the answer has no rows: {query.sql}"
+        empty += not expected
         if found != expected:
             wrong.append(describe(query, found, expected))
     assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)
+    assert 4 * empty < len(queries), f"seed {seed}: {empty} of {len(queries)} answers have no rows"
     return sum(sets if query.by_set else 1 for query in queries)
 
 
