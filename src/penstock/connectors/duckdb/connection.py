@@ -60,9 +60,6 @@ class DuckdbConnection(DbapiConnection):
             return Permanent(f"the query failed: {translated.message}", hint=translated.hint)
         return translated
 
-    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
-        raise NotImplementedError("rows are written as Arrow batches")
-
     def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
         yield from [*super().fetch(query, parameters)]
         names = [

@@ -63,9 +63,6 @@ class MysqlConnection(DbapiConnection):
     def translate_error(self, error: Exception) -> PenstockError | None:
         return translate_error(error, self.config)
 
-    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
-        raise NotImplementedError("rows are written as literals")
-
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         return super().execute(_formatted(statement), parameters)
 

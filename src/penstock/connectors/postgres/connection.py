@@ -86,9 +86,6 @@ class PostgresConnection(DbapiConnection):
     def translate_error(self, error: Exception) -> PenstockError | None:
         return translate_error(error, self.config)
 
-    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
-        raise NotImplementedError("rows are written by COPY")
-
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         with self._watched():
             return super().execute(_numbered(statement), parameters)

@@ -29,10 +29,11 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     write to the table. So a transaction that stays open delays new rows. Values that are assigned
     before the transaction begins, such as IDs that an application reserves, are not covered.
 
-    With `changes: true` the source reads the rows of the table, and then its inserts, updates and
+    With `changes: true` the source reads the rows of the table, then its inserts, updates and
     deletes in the order of their commits, by logical replication (the output plugin `pgoutput`).
-    The rows are read in chunks without locks and without a long transaction, and changes meanwhile
-    are merged, so the result is that of the database. A run that is killed goes on where it was.
+    The snapshot is read in chunks, without locks and without a long transaction, and is merged with
+    the changes that are committed meanwhile. A run resumes where the last run stopped, also within
+    the snapshot.
     Changes are in a journal on disk before the slot advances. A change of the primary key is a
     delete and an insert. Values that the server does not send (TOAST, generated columns) are read
     from the table. A change of a large transaction may be in another batch than the others. The

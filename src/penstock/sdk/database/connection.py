@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError
 from penstock.sdk.database.dialect import Dialect
 from penstock.sdk.database.names import TableName
+from penstock.sdk.database.values import parameters_of
 
 FETCHED = 10_000
 """The number of rows that are fetched at once."""
@@ -109,9 +110,12 @@ class DbapiConnection(Connection):
     def translate_error(self, error: Exception) -> PenstockError | None:
         """Returns the error of Penstock for one of the client library; None for another error."""
 
-    @abstractmethod
     def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
-        """Yields the values of each row as the client library accepts them."""
+        """Yields the values of each row as the client library accepts them.
+
+        The default yields Python's values, with nested values as JSON text.
+        """
+        return parameters_of(rows, lambda column, field: None)
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         with self._cursor() as cursor:
