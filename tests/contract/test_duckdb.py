@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from database_tables import rows_of_table
 from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
 from penstock.connectors.duckdb.writing import WritingConnection
-from penstock.sdk import Read
 from penstock.sdk.database import TableName
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
@@ -67,16 +68,4 @@ class TestDuckdbSink(SinkContract):
 
     @pytest.fixture
     def rows(self, options: dict[str, Any]) -> Any:
-        def rows(schema: pa.Schema) -> Any:
-            source = DuckdbSource.create(DuckdbSource.config_type.model_validate(options))
-            assert isinstance(source, DuckdbSource)
-            source.columns = schema
-            with closing(source):
-                start = source.initial_offset()
-                parts = source.partitions(start, source.latest_offset(start))
-                read = Read()
-                found = [r for p in parts for b in source.read(p, read) for r in b.to_pylist()]
-            assert not read.bad
-            return found
-
-        return rows
+        return partial(rows_of_table, DuckdbSource, options)

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from database_tables import rows_of_table
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.sdk import Read
 from penstock.sdk.database import TableName
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
@@ -64,17 +65,4 @@ class TestPostgresSink(OneTable, SinkContract):
 
     @pytest.fixture
     def rows(self, options: dict[str, Any]) -> Any:
-        def rows(schema: pa.Schema) -> Any:
-            names = {**options, "cursor_columns": []}
-            source = PostgresSource.create(PostgresSource.config_type.model_validate(names))
-            assert isinstance(source, PostgresSource)
-            source.columns = schema
-            with closing(source):
-                start = source.initial_offset()
-                parts = source.partitions(start, source.latest_offset(start))
-                read = Read()
-                found = [r for p in parts for b in source.read(p, read) for r in b.to_pylist()]
-            assert not read.bad
-            return found
-
-        return rows
+        return partial(rows_of_table, PostgresSource, options)

@@ -14,9 +14,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from database_tables import read, write
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
-from penstock.sdk import BatchId, Read, compare_schemas
+from penstock.sdk import Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
 from servers.postgres import PASSWORD, Postgres
@@ -46,19 +47,6 @@ def sink(options: dict[str, Any], key: Sequence[str] = (), **more: Any) -> Postg
     return made
 
 
-def write(
-    of: PostgresSink, rows: pa.RecordBatch, number: int = 0, operations: Any = None
-) -> dict[int, str]:
-    """Writes a batch. Returns the messages of the rejected rows by their index."""
-    batch = BatchId("q", number)
-    of.prepare(rows.schema)
-    with closing(of.open()) as client:
-        writer = of.writer(client, batch, 0, rows.schema)
-        failures = writer.write(rows, None, operations)
-        of.commit(batch, [writer.commit()])
-    return {failure.index: failure.error.message for failure in failures}
-
-
 def source(options: dict[str, Any], **more: Any) -> PostgresSource:
     options = {name: value for name, value in options.items() if name not in more.get("drop", ())}
     more.pop("drop", None)
@@ -66,20 +54,6 @@ def source(options: dict[str, Any], **more: Any) -> PostgresSource:
     assert isinstance(made, PostgresSource)
     made.columns = made.infer_schema()
     return made
-
-
-def read(of: PostgresSource, start: Any = None) -> tuple[list[dict[str, Any]], list[str], Any]:
-    """Returns the rows and the errors after an offset, and the next offset."""
-    start = of.initial_offset() if start is None else start
-    end = of.latest_offset(start)
-    found = Read()
-    rows = [
-        row
-        for partition in of.partitions(start, end)
-        for batch in of.read(partition, found)
-        for row in batch.to_pylist()
-    ]
-    return rows, [bad.error.message for bad in found.bad], end
 
 
 TYPES = """

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from database_tables import rows_of_table
 from penstock.connectors.sqlite import SqliteSink, SqliteSource
 from penstock.connectors.sqlite.connection import SqliteConnection
-from penstock.sdk import Read
 from penstock.sdk.database import TableName
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
@@ -57,16 +58,4 @@ class TestSqliteSink(OneTable, SinkContract):
 
     @pytest.fixture
     def rows(self, options: dict[str, Any]) -> Any:
-        def rows(schema: pa.Schema) -> Any:
-            source = SqliteSource.create(SqliteSource.config_type(**options))
-            assert isinstance(source, SqliteSource)
-            source.columns = schema
-            with closing(source):
-                start = source.initial_offset()
-                parts = source.partitions(start, source.latest_offset(start))
-                read = Read()
-                found = [r for p in parts for b in source.read(p, read) for r in b.to_pylist()]
-            assert not read.bad
-            return found
-
-        return rows
+        return partial(rows_of_table, SqliteSource, options)
