@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from servers.certificates import Authority
-from servers.install import program
+from servers.install import program, run
 from servers.server import Server
 
 USER, PASSWORD = "made-up-user", "made-up-password"
@@ -52,13 +51,10 @@ class MariaDb(Server):
             self.ca = authority.root
             self._certificate = authority.issue("server")
             shutil.chown(self._certificate, user)
-            subprocess.run(
-                [
-                    program("mariadb-install-db", _PACKAGE), "--no-defaults", f"--user={user}",
-                    f"--datadir={data}", "--auth-root-authentication-method=normal",
-                    "--skip-test-db", "--innodb-log-file-size=8M",
-                ],
-                check=True, capture_output=True, timeout=120,
+            run(
+                program("mariadb-install-db", _PACKAGE), "--no-defaults", f"--user={user}",
+                f"--datadir={data}", "--auth-root-authentication-method=normal",
+                "--skip-test-db", "--innodb-log-file-size=8M",
             )  # fmt: skip
         settings = {
             **_SETTINGS, **self.settings, "port": str(self.port), "datadir": str(data),
