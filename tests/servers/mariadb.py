@@ -19,6 +19,7 @@ USER, PASSWORD = "made-up-user", "made-up-password"
 DATABASE = "made-up shop"
 _PACKAGE = "mariadb-server"
 _SETTINGS = {
+    "innodb-use-native-aio": "0",
     "bind-address": "127.0.0.1",
     "log-bin": "bin",
     "binlog-format": "ROW",
@@ -54,7 +55,7 @@ class MariaDb(Server):
             run(
                 program("mariadb-install-db", _PACKAGE), "--no-defaults", f"--user={user}",
                 f"--datadir={data}", "--auth-root-authentication-method=normal",
-                "--skip-test-db", "--innodb-log-file-size=8M",
+                "--skip-test-db", "--innodb-log-file-size=8M", "--innodb-use-native-aio=0",
             )  # fmt: skip
         settings = {
             **_SETTINGS, **self.settings, "port": str(self.port), "datadir": str(data),
