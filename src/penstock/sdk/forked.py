@@ -8,7 +8,6 @@ import os
 import pickle
 import select
 import signal
-import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -70,7 +69,7 @@ def _fork() -> int:
 def _send(items: Callable[[], Iterator[Any]], writing: int) -> NoReturn:
     """Writes the items to a pipe and ends this process without running its exit handlers."""
     faulthandler.disable()
-    _keep_garbage()
+    gc.disable()  # Finalizers would run for objects of the parent.
     try:
         with os.fdopen(writing, "wb") as pipe:
             try:
@@ -82,14 +81,6 @@ def _send(items: Callable[[], Iterator[Any]], writing: int) -> NoReturn:
                 pipe.write(_pickle_error(error))
     finally:
         os._exit(0)
-
-
-def _keep_garbage() -> None:
-    """Prevents finalizers in a fork. Those of Java objects use the connection of the parent."""
-    gc.disable()
-    py4j: Any = sys.modules.get("py4j.java_gateway")
-    if py4j is not None:
-        py4j._garbage_collect_object = lambda *_: None
 
 
 def _pickle_error(error: Exception) -> bytes:

@@ -6,8 +6,6 @@ import gc
 import os
 import weakref
 
-from py4j import java_gateway
-
 from penstock.sdk.forked import iterate_forked
 
 
@@ -24,7 +22,6 @@ def collected_here() -> int:
 
 
 def test_a_fork_runs_no_finalizers_of_its_parent() -> None:
-    """The finalizer of a Java object would write to the connection of the parent."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     gc.collect()
@@ -39,11 +36,3 @@ def test_a_fork_runs_no_finalizers_of_its_parent() -> None:
         gc.collect()
         os.close(reading), os.close(writing)
     assert written == b""
-
-
-def test_java_objects_of_a_fork_are_not_freed() -> None:
-    collect = java_gateway._garbage_collect_object
-    (is_replaced,) = iterate_forked(
-        lambda: iter([java_gateway._garbage_collect_object is not collect])
-    )
-    assert is_replaced and java_gateway._garbage_collect_object is collect

@@ -97,9 +97,11 @@ class _RunningSession:
         from penstock.engine.catalyst.java_methods import share_methods
         from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
         from penstock.engine.catalyst.java_releases import release_together
+        from penstock.engine.spark_session.connections import keep_open_in_forks
         from penstock.engine.spark_session.hadoop import tune_hadoop
 
         silence_py4j()
+        keep_open_in_forks()
         silence_accumulators()
         builder = SparkSession.Builder()
         for key, value in conf.items():
