@@ -77,14 +77,17 @@ class JournalReader:
     def remove_before(self, before: int) -> None:
         """Removes the segments whose records are all before a position.
 
-        The last record remains, so that its writer finds it at the next start.
+        The last record remains, so that its writer finds it at the next start, in a segment of its
+        own: records that were read take no space of the journal.
         """
-        spans = list(self._spans(None))
+        spans = [(segment, after) for segment, after in self._spans(None) if after <= before]
         if spans and spans[-1][1] == self.end():
-            spans.pop()
-        for segment, after in spans:
-            if after <= before:
+            segment, after = spans.pop()
+            if segment.first < after - 1:
+                segment.write_last_record(after)
                 segment.path.unlink(missing_ok=True)
+        for segment, _ in spans:
+            segment.path.unlink(missing_ok=True)
 
     def _spans(self, end: int | None) -> Iterator[tuple[Segment, int]]:
         """Yields segments up to `end`, each with the position of the next segment."""

@@ -23,6 +23,7 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 
 from penstock.core.errors import StateError
+from penstock.core.files.durable import rename_durably
 from penstock.core.files.private_files import open_private
 
 MAGIC = b"PSJRNL1\n"
@@ -68,13 +69,22 @@ class Segment:
 
     def create(self, schema: pa.Schema) -> IO[bytes]:
         """Creates the file with its header, and makes both durable."""
-        columns = schema.serialize().to_pybytes()
         file = open_private(self.path, "xb")
-        file.write(MAGIC + _HEADER.pack(len(columns), zlib.crc32(columns)) + columns)
+        file.write(_encode_header(schema))
         file.flush()
         os.fsync(file.fileno())
         sync_directory(self.directory)
         return file
+
+    def write_last_record(self, end: int) -> None:
+        """Writes the record before `end`, the last one, as a segment of its own, durably."""
+        ((last, batch),) = self.read(end - 1, end)
+        schema = self.schema()
+        segment = Segment(self.directory, last)
+        incomplete = segment.path.with_suffix(".incomplete")
+        with open_private(incomplete, "wb") as file:
+            file.write(_encode_header(schema) + encode_frame(batch, last))
+        rename_durably(incomplete, segment.path)
 
     def schema(self) -> pa.Schema:
         """Returns the columns. Raises StateError if the header is incomplete."""
@@ -146,6 +156,11 @@ class Segment:
                 code="corrupt-journal",
             )
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+
+
+def _encode_header(schema: pa.Schema) -> bytes:
+    columns: bytes = schema.serialize().to_pybytes()
+    return MAGIC + _HEADER.pack(len(columns), zlib.crc32(columns)) + columns
 
 
 def encode_frame(batch: pa.RecordBatch, first: int) -> bytes:

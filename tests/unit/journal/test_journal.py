@@ -331,3 +331,24 @@ def test_the_last_record_remains(tmp_path: Path) -> None:
     assert reader.begin() == reader.end() - 1
     ((_, batch),) = reader.read(reader.begin(), reader.end())
     assert batch.column("payload").to_pylist() == [b"last"]
+
+
+def test_records_that_were_read_take_no_space(tmp_path: Path) -> None:
+    """One frame with all records fills the journal. Its last record remains, alone."""
+    with Journal(tmp_path, SCHEMA, Bounds(size=10_000, segment=1_000)) as writer:
+        messages = [Message(b"%d" % number + bytes(1_000)) for number in range(12)]
+        asyncio.run(writer.append(messages[:9]))
+        asyncio.run(writer.append(messages[9:]))
+        reader = JournalReader(tmp_path)
+        assert writer.full
+        reader.remove_before(11)
+        assert reader.begin() == 9
+        reader.remove_before(12)
+        assert reader.begin() == 11 and not writer.full
+        ((first, batch),) = reader.read(11, 12)
+        assert first == 11 and batch.column("payload").to_pylist() == [messages[11].payload]
+        asyncio.run(writer.append([Message(b"next")]))
+        reader.remove_before(13)
+        assert reader.ranges(12, 13) == [(12, 13)]
+    with Journal(tmp_path, SCHEMA) as writer:
+        assert writer.end == 13
