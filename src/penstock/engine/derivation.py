@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -48,13 +49,27 @@ class Analysis:
 
     `verified` are the nodes whose SQL agrees with the plan. `needs_input` has the updating nodes
     whose results only rows of the input change. `registered` are the sessions with the functions
-    of the pipeline. `typed` has the frames of queries without rows.
+    of the pipeline. `typed` has the frames of queries without rows. `outputs` has the columns of
+    batch functions for an input, with the version of the function.
     """
 
     verified: set[str] = field(default_factory=set)
     needs_input: dict[str, bool] = field(default_factory=dict)
     registered: set[object] = field(default_factory=set)
     typed: dict[str, Mapping[str, DataFrame]] = field(default_factory=dict)
+    outputs: dict[tuple[str, bytes], tuple[object, pa.Schema]] = field(default_factory=dict)
+
+    def output_of(self, node: Node, input_: pa.Schema) -> pa.Schema:
+        """Returns the columns of a batch function, whose code runs once for each version of it.
+
+        The code may run in a fork of the driver, which has fewer threads at the start of a run.
+        """
+        assert node.batch_function is not None
+        key, version = (node.name, input_.serialize().to_pybytes()), node.batch_function.version()
+        known = self.outputs.get(key)
+        if known is None or known[0] != version:
+            known = self.outputs[key] = version, node.batch_function.output(input_)
+        return known[1]
 
 
 @dataclass
@@ -193,7 +208,7 @@ class Derivation(BuildContext):
         assert node.batch_function is not None
         with locate_errors(self.plan, node):
             input_ = sink_schema(columns)
-            rows = exchange_schema(node.batch_function.output(input_))
+            rows = exchange_schema(self.analysis.output_of(node, input_))
         spool = self.make_spool(node, query, "transform")
         marked = input_ if has_variant(columns) else None
         return Step(node.batch_function, rows, spool, self.run_id, input=marked)
