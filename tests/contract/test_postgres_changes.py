@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
@@ -14,6 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from penstock.cli.main import main
 from penstock.connectors.postgres import PostgresSource
 from penstock.connectors.postgres.changes import PostgresChangesSource
 from penstock.core.errors import OptionError, PenstockError
@@ -311,6 +313,24 @@ def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: st
     assert fails(second, "does not exist: changes since").code == "data-gone"
 
 
+def test_discovered_tables(
+    db: Any, postgres: Postgres, schema: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, tags text[]); CREATE TABLE keyless (x int)")
+    url, auth = postgres.login["url"], postgres.login["auth"]
+    login = [f"auth.{name}={value}" for name, value in auth.items()]
+    words = ["discover", "postgres", "--url", url, *(f"--set={text}" for text in login)]
+    assert main([*words, "--json", f"{schema}.t", f"{schema}.keyless"]) == 0
+    with_changes, without = json.loads(capsys.readouterr().out)
+    assert with_changes["changes"] and with_changes["primary_key"] == ["id"]
+    assert not without["changes"] and "REPLICA IDENTITY FULL" in without["errors"][0]["hint"]
+    assert main([*words, f"{schema}.t", f"{schema}.keyless"]) == 0
+    text = capsys.readouterr().out
+    assert f"# {schema}.keyless: the changes cannot be read: the table" in text
+    assert text.count("changes: true") == 1
+    assert not db.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (schema,)).fetchall()
+
+
 def test_requirements_are_named_with_their_statements(
     db: Any, changes: Any, postgres: Postgres, schema: str
 ) -> None:
@@ -320,6 +340,10 @@ def test_requirements_are_named_with_their_statements(
         changes()
     assert identity.value.hint == (f'Run ALTER TABLE "{schema}"."t" REPLICA IDENTITY DEFAULT.')
     db.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    db.execute("CREATE TABLE keyless (id int)")
+    with pytest.raises(PenstockError, match="updates and deletes of the table fail") as keyless:
+        changes("keyless")
+    assert f'Run ALTER TABLE "{schema}"."keyless" ADD PRIMARY KEY' in str(keyless.value.hint)
     db.execute("CREATE VIEW v AS SELECT * FROM t")
     with pytest.raises(PenstockError, match="is a view"):
         changes("v")

@@ -115,13 +115,9 @@ def _parse_arguments(
 
 
 def _columns(table: pa.Table) -> list[dict[str, str]]:
-    from penstock.sdk.columns.json_mark import is_json
-    from penstock.sdk.columns.type_names import sql_name
+    from penstock.sdk.columns.json_mark import column_type
 
-    return [
-        {"name": field.name, "type": "VARIANT" if is_json(field) else sql_name(field.type)}
-        for field in table.schema
-    ]
+    return [{"name": field.name, "type": column_type(field)} for field in table.schema]
 
 
 class _Printer:

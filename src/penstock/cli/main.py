@@ -67,6 +67,7 @@ COMMANDS = (
     Command("explain", INSPECT, "Explain a pipeline: columns, queries, state and guarantees."),
     Command("inspect", INSPECT, "Show the rows of a node, without access to sinks."),
     Command("dead", INSPECT, "List, show, replay or remove dead letters."),
+    Command("discover", INSPECT, "List the tables of a database, or print a pipeline of some."),
     Command("doctor", INSPECT, "Check whether the machine can run pipelines."),
     Command("completion", WRITE, "Print the completion script of a shell."),
 )

@@ -14,9 +14,8 @@ from penstock.plan.lookups import table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry
-from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.json_mark import column_type
 from penstock.sdk.columns.predicates import conjunct_sql
-from penstock.sdk.columns.type_names import sql_name
 
 
 @dataclass(frozen=True)
@@ -150,10 +149,7 @@ def explain(
 
 def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
     """Returns the columns of an Arrow schema as written in a `schema:`."""
-    return tuple(
-        Column(field.name, "VARIANT" if is_json(field) else sql_name(field.type))
-        for field in schema
-    )
+    return tuple(Column(field.name, column_type(field)) for field in schema)
 
 
 def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:

@@ -33,10 +33,10 @@ ORDER BY constraint_type, constraint_index
 _PRIMARY_KEY = _KEYS.replace("('PRIMARY KEY', 'UNIQUE')", "('PRIMARY KEY')")
 _INDEXES = f"SELECT expressions FROM duckdb_indexes() WHERE {OF_TABLE} AND is_unique"
 _TABLES = """
-SELECT CASE WHEN schema_name = 'main' THEN name ELSE schema_name || '.' || name END
+SELECT nullif(schema_name, 'main'), name
 FROM (SELECT schema_name, table_name AS name, internal FROM duckdb_tables()
       UNION ALL SELECT schema_name, view_name, internal FROM duckdb_views())
-WHERE NOT internal ORDER BY 1
+WHERE NOT internal ORDER BY 1 NULLS FIRST, 2
 """
 
 
@@ -127,8 +127,8 @@ class DuckdbConnection(DbapiConnection):
                 keys.append(tuple(name for name in names if name))
         return keys
 
-    def tables(self) -> list[str]:
-        return [name for (name,) in self.query(_TABLES)]
+    def tables(self) -> list[TableName]:
+        return [TableName.of(*parts) for parts in self.query(_TABLES)]
 
     def commit(self) -> None:
         if self.client is not None:

@@ -32,11 +32,10 @@ WHERE TABLE_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
 """
 _HAS_TRANSACTIONS = "SELECT TRANSACTIONS FROM information_schema.ENGINES WHERE ENGINE = \0"
 _TABLES = """
-SELECT CASE WHEN TABLE_SCHEMA = DATABASE() THEN TABLE_NAME
-       ELSE concat(TABLE_SCHEMA, '.', TABLE_NAME) END
+SELECT nullif(TABLE_SCHEMA, DATABASE()), TABLE_NAME
 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')
-ORDER BY 1
+ORDER BY TABLE_SCHEMA = DATABASE() DESC, 1, 2
 """
 
 
@@ -172,8 +171,8 @@ class MysqlConnection(DbapiConnection):
                 indexes[name] = (*indexes.get(name, ()), part)
         return indexes
 
-    def tables(self) -> list[str]:
-        return [name for (name,) in self.query(_TABLES)]
+    def tables(self) -> list[TableName]:
+        return [TableName.of(*parts) for parts in self.query(_TABLES)]
 
     def engine(self, table: TableName) -> str | None:
         """Returns the storage engine of a table; None for a view."""

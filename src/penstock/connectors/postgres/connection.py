@@ -55,11 +55,12 @@ WHERE locktype = 'relation' AND mode IN ('RowExclusiveLock', 'ExclusiveLock', 'A
   AND relation IN (SELECT \0::regclass UNION ALL SELECT relid FROM pg_partition_tree(\0::regclass))
 """
 _TABLES = """
-SELECT CASE WHEN n.nspname = 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END
+SELECT nullif(n.nspname, 'public'), c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
-ORDER BY 1
+  AND n.nspname NOT LIKE 'pg_temp%' AND NOT c.relispartition
+ORDER BY 1 NULLS FIRST, 2
 """
 
 
@@ -127,8 +128,8 @@ class PostgresConnection(DbapiConnection):
         rows = self.query(_KEYS, (self.dialect.table(table),))
         return [tuple(names) for _, names in _key_names(rows)]
 
-    def tables(self) -> list[str]:
-        return [name for (name,) in self.query(_TABLES)]
+    def tables(self) -> list[TableName]:
+        return [TableName.of(*parts) for parts in self.query(_TABLES)]
 
     def commit(self) -> None:
         self._targets.clear()

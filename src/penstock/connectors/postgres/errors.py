@@ -22,6 +22,7 @@ _HINTS = {
     "57014": "Set timeout, or find the lock or the slow query in pg_stat_activity.",
 }
 _AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
+_TOO_MANY = re.compile("too many connections|connection slots")
 _UNREACHABLE = "Check that the server is running, and the option url."
 
 
@@ -68,7 +69,7 @@ def _connection_error(reason: str, server: str) -> PenstockError:
             f"cannot connect to {server}: {reason}", code="unknown-database",
             hint="Check the database in url.",
         )  # fmt: skip
-    hint = _HINTS["53300"] if "connections" in reason or "slots" in reason else _UNREACHABLE
+    hint = _HINTS["53300"] if _TOO_MANY.search(reason) else _UNREACHABLE
     return Transient(f"could not reach {server}: {reason}", code="unreachable", hint=hint)
 
 

@@ -98,9 +98,12 @@ class SqliteConnection(DbapiConnection):
         key = self.primary_key(table)
         return [key, *keys] if key else keys
 
-    def tables(self) -> list[str]:
-        query = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
-        return [name for (name,) in self.query(query)]
+    def tables(self) -> list[TableName]:
+        query = (
+            "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+            "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+        )
+        return [TableName((name,)) for (name,) in self.query(query)]
 
     def query_columns(self, query: str, sample: int = 1000) -> pa.Schema:
         """Returns the columns of a query. Those of expressions are inferred from its first rows."""

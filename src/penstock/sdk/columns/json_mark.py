@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from penstock.sdk.columns.type_names import sql_name
+
 _MARK = {b"penstock.json": b"true"}
 
 
@@ -15,6 +17,11 @@ def json_field(field: pa.Field) -> pa.Field:
 def is_json(field: pa.Field) -> bool:
     """Returns whether the values of a field are JSON text."""
     return bool(field.metadata) and _MARK.items() <= field.metadata.items()
+
+
+def column_type(field: pa.Field) -> str:
+    """Returns the name of the type of a column in Spark SQL."""
+    return "VARIANT" if is_json(field) else sql_name(field.type)
 
 
 def has_json(field: pa.Field) -> bool:

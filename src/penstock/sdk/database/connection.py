@@ -59,8 +59,8 @@ class Connection(ABC):
         """Returns the columns of each key that identifies a row: primary key, unique indexes."""
 
     @abstractmethod
-    def tables(self) -> list[str]:
-        """Returns the names of tables and views, for hints."""
+    def tables(self) -> list[TableName]:
+        """Returns the names of tables and views, without the schema that is used by default."""
 
     @abstractmethod
     def commit(self) -> None:

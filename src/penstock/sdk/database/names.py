@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 _PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^."`\s][^."`]*)')
 
+_PLAIN = re.compile(r'[^."`\s](?:[^."`]*[^."`\s])?')
+
 
 @dataclass(frozen=True)
 class TableName:
@@ -40,6 +42,11 @@ class TableName:
                 raise ValueError(f'expected a dot after "{parts[-1]}"')
             position += 1
 
+    @classmethod
+    def of(cls, schema: str | None, name: str) -> TableName:
+        """Returns the name of a table in a schema; None is the schema that is used by default."""
+        return cls((name,) if schema is None else (schema, name))
+
     @property
     def name(self) -> str:
         """The name without its qualifiers."""
@@ -50,4 +57,8 @@ class TableName:
         return TableName((*self.parts[:-1], name))
 
     def __str__(self) -> str:
-        return ".".join(self.parts)
+        """Returns the name as `parse` reads it."""
+        return ".".join(
+            part if _PLAIN.fullmatch(part) else '"{}"'.format(part.replace('"', '""'))
+            for part in self.parts
+        )

@@ -188,7 +188,7 @@ class DatabaseSink(Sink[T], Generic[T]):
             key = self.primary_key if self.mode == "upsert" else ()
             statement = connection.dialect.create_table(self.table, columns, key)
             create = f"Set create: true, or run {statement}"
-        similar = did_you_mean(str(self.table), connection.tables())
+        similar = did_you_mean(str(self.table), map(str, connection.tables()))
         return OptionError.of(
             "table", message=f'there is no table "{self.table}"', code="unknown-table",
             hint=f"{similar}; {create}." if similar else f"{create}.",

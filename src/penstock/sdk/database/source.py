@@ -308,7 +308,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if columns is None:
             raise OptionError.of(
                 "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
-                hint=did_you_mean(str(self._table), self._connection.tables()),
+                hint=did_you_mean(str(self._table), map(str, self._connection.tables())),
             )  # fmt: skip
         return columns
 

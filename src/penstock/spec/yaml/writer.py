@@ -43,7 +43,7 @@ def convert(paths: List[str]) -> str:
     sections = {entry.name: _data(entry.value) for entry in document.root.entries}
     ordered = [name for name in _ORDER if name in sections]
     others = [name for name in sections if name not in _ORDER]
-    return _dump({name: sections[name] for name in [*ordered, *others]})
+    return to_text({name: sections[name] for name in [*ordered, *others]})
 
 
 def _data(node: Node) -> Any:
@@ -65,7 +65,8 @@ def _text(text: str) -> str:
     return scalar
 
 
-def _dump(data: dict[str, Any]) -> str:
+def to_text(data: dict[str, Any]) -> str:
+    """Returns plain data as YAML."""
     yaml = YAML(typ="rt", pure=True)
     yaml.version = (1, 2)
     yaml.width = _WIDTH

@@ -81,6 +81,14 @@ class Replication:
                 code="replica-identity",
                 hint=f"Run ALTER TABLE {quoted} REPLICA IDENTITY DEFAULT.",
             )
+        if identity != "f" and not self.key:
+            raise Permanent(
+                f'the table "{self.table}" has no primary key: once its changes are published, '
+                "updates and deletes of the table fail",
+                code="replica-identity",
+                hint=f"Run ALTER TABLE {quoted} ADD PRIMARY KEY (...), or ALTER TABLE {quoted} "
+                "REPLICA IDENTITY FULL.",
+            )
         if identity != "f" and connection.primary_key(self.table) != self.key:
             names = connection.dialect.quote_all(self.key)
             raise Permanent(

@@ -84,7 +84,7 @@ class PostgresChangesSource(ReceivingSource[PostgresSourceConfig]):
         if columns is None:
             raise OptionError.of(
                 "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
-                hint=did_you_mean(str(self._table), connection.tables()),
+                hint=did_you_mean(str(self._table), map(str, connection.tables())),
             )  # fmt: skip
         return columns
 

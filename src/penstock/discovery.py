@@ -1,0 +1,167 @@
+"""Discovery of the tables of a database, and a pipeline that reads them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import PenstockError, PlanError, UserError, flatten_errors, raise_all
+from penstock.core.text import did_you_mean
+from penstock.plan.make import make_plan
+from penstock.sdk import Component, registry
+from penstock.sdk.database import Connection, TableName, TableSource
+from penstock.sdk.database.ledger import LEDGER
+from penstock.spec.documents.reading import complete, parsed
+from penstock.spec.validate import validate
+from penstock.spec.yaml.parse import parse_document
+from penstock.spec.yaml.writer import to_text
+
+_ANY_TABLE = "penstock_discovery"
+
+
+@dataclass(frozen=True)
+class DiscoveredTable:
+    """A table of a database: its columns, its primary key and whether its changes can be read.
+
+    `error` is the reason why the table cannot be read, and `changes_error` the reason why its
+    changes cannot. `reads_changes` is false for a system whose changes no source reads.
+    """
+
+    name: str
+    columns: pa.Schema | None
+    primary_key: tuple[str, ...] = ()
+    reads_changes: bool = False
+    error: PenstockError | None = None
+    changes_error: PenstockError | None = None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the changes of the table can be read."""
+        return self.reads_changes and self.error is None and self.changes_error is None
+
+
+def discover(
+    type_: str, options: Mapping[str, Any], tables: Sequence[str] = ()
+) -> list[DiscoveredTable]:
+    """Returns the named tables of a database, by default all of them. Only reads.
+
+    `options` are those of the source `type_` without a table. Expressions such as `${NAME}` are
+    replaced. Raises UserError, Transient or Permanent.
+    """
+    source = _create_source(type_, options)
+    with closing(source.connect()) as connection:
+        known = [name for name in connection.tables() if name.name != LEDGER]
+        names = [_find(table, known) for table in tables] if tables else known
+        return [_describe(source, connection, name) for name in names]
+
+
+def pipeline_text(type_: str, options: Mapping[str, Any], tables: Sequence[DiscoveredTable]) -> str:
+    """Returns a pipeline that reads the tables and prints their rows."""
+    nodes = dict(zip(_node_names(tables), tables, strict=True))
+    text = to_text(
+        {
+            "name": type_,
+            "connections": {type_: dict(options)},
+            "sources": {
+                node: {
+                    "type": type_, "connection": type_, "table": table.name,
+                    **({"changes": True} if table.has_changes else {}),
+                }
+                for node, table in nodes.items()
+            },
+            "sinks": {f"{node}_rows": {"type": "print", "from": node} for node in nodes},
+        }
+    )  # fmt: skip
+    return "".join(f"# {line}\n" for table in tables for line in _comments(table)) + text
+
+
+def _create_source(type_: str, options: Mapping[str, Any]) -> TableSource[Any]:
+    """Returns the source of a database, without a table. Raises the errors of its options."""
+    able = [name for name, each in registry.importable("source") if issubclass(each, TableSource)]
+    if not issubclass(registry.find("source", type_), TableSource):
+        raise PlanError(
+            f'the source "{type_}" has no tables to discover', code="no-tables",
+            hint=f"Discover one of {', '.join(able)}.",
+        )  # fmt: skip
+    node = {"type": type_, "table": _ANY_TABLE, **options}
+    sink = {"type": "blackhole", "from": type_}
+    text = to_text({"name": type_, "sources": {type_: node}, "sinks": {"out": sink}})
+    document = parse_document(text, base=Path.cwd())
+    pipeline, errors = validate(parsed(*complete([[document]], (), os.environ)))
+    partial = make_plan(pipeline, errors) if pipeline is not None else None
+    for error in errors if partial is None else partial.errors:
+        for inner in flatten_errors(error):
+            inner.where = None
+    raise_all(errors if partial is None else partial.errors)
+    assert partial is not None
+    source = partial.plan.nodes[type_].source
+    assert isinstance(source, TableSource)
+    return source
+
+
+def _find(table: str, known: Sequence[TableName]) -> TableName:
+    try:
+        name = TableName.parse(table)
+    except ValueError as error:
+        raise UserError(f"{table}: {error}", code="usage") from None
+    if name not in known:
+        raise UserError(
+            f'there is no table "{table}"', code="unknown-table",
+            hint=did_you_mean(table, map(str, known)),
+        )  # fmt: skip
+    return name
+
+
+def _describe(source: TableSource[Any], connection: Connection, name: TableName) -> DiscoveredTable:
+    reads_changes = "changes" in type(source.config).model_fields
+    try:
+        columns, key = connection.columns(name), connection.primary_key(name)
+    except PenstockError as error:
+        return DiscoveredTable(str(name), None, (), reads_changes, error)
+    finally:
+        connection.rollback()
+    changes_error = _changes_error(source, name) if reads_changes else None
+    return DiscoveredTable(str(name), columns, key, reads_changes, None, changes_error)
+
+
+def _changes_error(source: TableSource[Any], name: TableName) -> PenstockError | None:
+    """Returns the reason why the changes of a table cannot be read."""
+    config = source.config.model_copy(update={"table": str(name), "changes": True})
+    changes: Component[Any] = type(source).create(config, source.context)
+    try:
+        changes.check()
+    except PenstockError as error:
+        return error
+    return None
+
+
+def _node_names(tables: Sequence[DiscoveredTable]) -> Iterator[str]:
+    """Yields the names of the nodes of tables, which are all different."""
+    used: set[str] = set()
+    for table in tables:
+        base = re.sub(r"\W+", "_", table.name.lower(), flags=re.ASCII).strip("_") or "table"
+        base = f"table_{base}" if base[0].isdigit() else base
+        name, number = base, 1
+        while name in used:
+            number += 1
+            name = f"{base}_{number}"
+        used.add(name)
+        yield name
+
+
+def _comments(table: DiscoveredTable) -> Iterator[str]:
+    """Yields the reasons why a table, or its changes, cannot be read."""
+    error = table.error or table.changes_error
+    if error is None:
+        return
+    subject = "" if table.error else "the changes cannot be read: "
+    yield from f"{table.name}: {subject}{error.message}".splitlines()
+    if error.hint:
+        yield from f"  {error.hint}".splitlines()
