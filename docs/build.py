@@ -21,6 +21,7 @@ from functions import functions
 from matrix import connectors
 from members import documented, entry, imported
 from tables import table
+from type_maps import type_maps
 
 from penstock.cli.main import main as penstock
 from penstock.cli.main import make_app
@@ -249,7 +250,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "pipeline.md": pipeline, "connectors.md": connectors, "sources.md": sources,
     "transforms.md": transforms, "sinks.md": sinks, "formats.md": formats,
     "command-line.md": command_line, "errors.md": error_classes, "sdk.md": sdk,
-    "sql-functions.md": functions,
+    "sql-functions.md": functions, "database-types.md": type_maps,
 }  # fmt: skip
 
 
