@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -204,3 +206,43 @@ tests:
     assert tested.returncode == 0, tested.stdout + tested.stderr
     explained = cli(tmp_path, "explain", "shop.yaml", "--static")
     assert "lookup; user INT, city STRING\n" in explained.stdout
+
+
+DATABASE = """\
+sources:
+  orders: {{type: memory, rows: {orders}, schema: "id INT, user STRING, shop INT"}}
+  users: {{type: sqlite, path: users.db, table: users, lookup: {{cache: {{ttl: 1m}}}}}}
+  shops:
+    {{type: sqlite, path: users.db, lookup: true, primary_key: [no],
+      query: "SELECT shop AS no, max(city) AS city FROM shops GROUP BY 1"}}
+transforms:
+  joined:
+    type: sql
+    sql: |
+      SELECT id, age, city
+      FROM orders LEFT JOIN users u ON u.name = user LEFT JOIN shops s ON s.no = shop
+sinks:
+  out: {{type: memory, from: joined, name: out}}
+"""
+
+
+def test_rows_of_a_database(workspace: Workspace) -> None:
+    """The key of the table is that of the database. A value of another type is a dead letter."""
+    with sqlite3.connect(workspace.root / "users.db") as db:
+        db.execute("CREATE TABLE users (name TEXT PRIMARY KEY, age INT)")
+        db.executemany("INSERT INTO users VALUES (?, ?)", [("ann", 31), ("bob", "old")])
+        db.execute("CREATE TABLE shops (shop INT, city TEXT)")
+        db.executemany("INSERT INTO shops VALUES (?, ?)", [(1, "Oslo"), (1, "Bonn"), (2, "Bern")])
+    orders = [
+        {"id": number, "user": user, "shop": shop}
+        for number, (user, shop) in enumerate(
+            [("ann", 1), ("bob", 2), ("cy", 3), (None, None), ("ann", 2)]
+        )
+    ]
+    workspace.run(DATABASE.format(orders=json.dumps(orders)))
+    rows = {row["id"]: (row["age"], row["city"]) for row in workspace.result().to_dicts()}
+    assert rows == {
+        0: (31, "Oslo"), 1: (None, "Bern"), 2: (None, None), 3: (None, None), 4: (31, "Bern")
+    }  # fmt: skip
+    (dead,) = workspace.dead_letters()
+    assert dead["node"] == "users" and "bob" in str(dead["payload"])

@@ -76,7 +76,10 @@ class Components:
         state = None if static else self.state / "nodes" / name
         project = self.source_map.base(())
         base = self._base(route)
-        context = Context(self.pipeline, name, state, base, project, functions=self.functions)
+        lookup = isinstance(spec, SourceSpec) and spec.lookup_table is not None
+        context = Context(
+            self.pipeline, name, state, base, project, functions=self.functions, lookup=lookup
+        )
         return self._create(route, kind, spec.type, spec.options, context, subject, known)
 
     def _create(

@@ -28,6 +28,7 @@ class Context:
     of the node's payloads, if there is a single one. `owner` is for sinks: the ID of the state
     directory, the same after `--fresh`. Runs with different state have different owners; the
     engine sets it before it calls a sink. `functions` are the functions that SQL can call.
+    `lookup` is for sources: whether the node is a lookup table.
     """
 
     pipeline: str = "penstock"
@@ -38,6 +39,7 @@ class Context:
     topic: str | None = None
     owner: str = ""
     functions: UserFunctions = NO_FUNCTIONS
+    lookup: bool = False
 
 
 class Component(Generic[C]):

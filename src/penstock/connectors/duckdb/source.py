@@ -71,6 +71,11 @@ class DuckdbSource(TableSource[DuckdbSourceConfig]):
         text = None if type_ is None else text_type(type_)
         return name if text is None else f"CAST({name} AS {text}) AS {name}"
 
+    def key_item(self, field: pa.Field) -> str:
+        name = super().key_item(field)
+        # A text that is not a UUID would otherwise be an error of all keys of a query.
+        return f"CAST({name} AS VARCHAR)" if pa.types.is_string(field.type) else name
+
     def read_query(
         self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:

@@ -65,7 +65,9 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     def create(
         cls, config: PostgresSourceConfig, context: Context | None = None
     ) -> Component[PostgresSourceConfig]:
-        return PostgresChangesSource(config, context) if config.changes else cls(config, context)
+        if config.changes and not (context is not None and context.lookup):
+            return PostgresChangesSource(config, context)
+        return super().create(config, context)
 
     def connect(self) -> PostgresConnection:
         connection = PostgresConnection(self.config)

@@ -74,6 +74,13 @@ class Connection(ABC):
     def close(self) -> None:
         """Closes the connection and discards its transaction."""
 
+    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
+        """Yields the values of each row as the client library accepts them.
+
+        The default yields Python's values, with nested values as JSON text.
+        """
+        return parameters_of(rows, lambda column, field: None)
+
     def insert(self, table: TableName, rows: pa.RecordBatch) -> None:
         """Inserts rows. Override it where the system has a faster way than statements."""
         self.execute_many(self.dialect.insert(table, rows.schema.names), rows)
@@ -109,13 +116,6 @@ class DbapiConnection(Connection):
     @abstractmethod
     def translate_error(self, error: Exception) -> PenstockError | None:
         """Returns the error of Penstock for one of the client library; None for another error."""
-
-    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
-        """Yields the values of each row as the client library accepts them.
-
-        The default yields Python's values, with nested values as JSON text.
-        """
-        return parameters_of(rows, lambda column, field: None)
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         with self._cursor() as cursor:

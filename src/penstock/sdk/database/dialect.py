@@ -94,6 +94,13 @@ class Dialect:
         """Returns the statement that deletes the row with a key."""
         return f"DELETE FROM {self.table(table)} WHERE {self.equal(key)}"
 
+    def any_of(self, columns: Sequence[str], count: int) -> str:
+        """Returns the condition that expressions have one of `count` keys of parameters."""
+        if len(columns) == 1:
+            return f"{columns[0]} IN ({', '.join([self.parameter] * count)})"
+        key = " AND ".join(f"{column} = {self.parameter}" for column in columns)
+        return " OR ".join([f"({key})"] * count)
+
     def equal(self, names: Sequence[str]) -> str:
         """Returns the condition that columns have the values of parameters."""
         return " AND ".join(f"{self.quote(name)} = {self.parameter}" for name in names)

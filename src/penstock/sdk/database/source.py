@@ -14,9 +14,11 @@ import pyarrow as pa
 from penstock.core.errors import OptionError, Permanent
 from penstock.core.text import did_you_mean
 from penstock.sdk.capability import Capability
+from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
+from penstock.sdk.database.lookup import TableLookup
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import without_declared
@@ -40,9 +42,15 @@ class TableSource(ReplayableSource[T], Generic[T]):
             Capability.ROWS,
         }
     )
+    optional_capabilities = {Capability.LOOKUP_BY_KEY: "lookup: true"}
     parallelism = "the table"
     lag_unit = "rows"
     declares_primary_key = True
+
+    @classmethod
+    def create(cls, config: T, context: Context | None = None) -> Component[T]:
+        source = cls(config, context)
+        return TableLookup(source) if context is not None and context.lookup else source
 
     @abstractmethod
     def connect(self) -> Connection:
@@ -225,6 +233,23 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if self._open is not None:
             self._open.close()
             self._open = None
+
+    def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
+        """Returns the rows with these keys, in any order. Raises RecordError for a wrong key."""
+        assert self.columns is not None
+        connection = self._connection
+        items = ", ".join(map(self.select_item, self.columns))
+        columns = [self.key_item(self.columns.field(name)) for name in keys.schema.names]
+        condition = connection.dialect.any_of(columns, keys.num_rows)
+        parameters = [value for row in connection.parameters(keys) for value in row]
+        query = f"SELECT {items} FROM {self._relation} WHERE {condition}"
+        conversion = RowConversion(self._name, self.columns, read)
+        with self._transaction():
+            return list(self.read_query(query, parameters, conversion))
+
+    def key_item(self, field: pa.Field) -> str:
+        """Returns the expression of a key that is compared with values of `keys`."""
+        return self._connection.dialect.quote(field.name)
 
     def to_value(self, value: Any, field: pa.Field) -> Any:
         """Returns a value of the client library for a field of a nested type or of JSON text."""

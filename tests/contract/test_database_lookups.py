@@ -1,0 +1,146 @@
+"""Rows of databases that are looked up by key, without Spark."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
+from penstock.connectors.duckdb.writing import WritingConnection
+from penstock.connectors.mysql import MysqlSource
+from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.postgres import PostgresSource
+from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.connectors.sqlite import SqliteSource
+from penstock.connectors.sqlite.connection import SqliteConnection
+from penstock.core.errors import PlanError
+from penstock.sdk import Context, LookupSource, Read
+from penstock.sdk.database import Connection, TableSource
+
+HOSTILE = "x'; DROP TABLE t; --\\\"%s?$1"
+ROWS = [(1, "a", "1.50"), (1, "A", "2.50"), (2, HOSTILE, None), (3, "", "-0.01"), (4, "ä", "9.99")]
+KEYS = pa.schema([("id", pa.int64()), ("name", pa.string())])
+Found = tuple[list[dict[str, Any]], list[tuple[str, str]]]
+
+
+class Database:
+    """A database, and lookups of its rows."""
+
+    def __init__(
+        self, source: type[TableSource[Any]], options: dict[str, Any],
+        connect: Callable[[], Connection], table: str = "t",
+    ) -> None:  # fmt: skip
+        self.source, self.options, self.connect, self.table = source, options, connect, table
+
+    def execute(self, *statements: str, parameters: Sequence[tuple[Any, ...]] = ((),)) -> None:
+        with closing(self.connect()) as connection:
+            for statement in statements:
+                for values in parameters:
+                    connection.execute(statement, values)
+            connection.commit()
+
+    def lookup(self, *key: str, **options: Any) -> LookupSource[Any]:
+        config = self.source.config_type.model_validate({**self.options, **options})
+        made = self.source.create(config, replace(Context(), lookup=True))
+        assert isinstance(made, LookupSource)
+        made.primary_key = key
+        made.prepare_lookup()
+        made.columns = made.infer_schema()
+        return made
+
+    def find(self, of: LookupSource[Any], keys: pa.RecordBatch) -> Found:
+        """Returns the rows, and the origin and the code of each bad row."""
+        read, client = Read(), of.open()
+        rows = of.lookup(client, keys, read).to_pylist()
+        of.close_client(client)
+        return rows, [(bad.origin, bad.error.code) for bad in read.bad]
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    if request.param == "sqlite":
+        options: dict[str, Any] = {"path": str(tmp_path / "db")}
+        yield Database(SqliteSource, options, lambda: SqliteConnection(options["path"], "rwc"))
+    elif request.param == "duckdb":
+        options = {"path": str(tmp_path / "db"), "table": "t"}
+        config = DuckdbSink.config_type.model_validate(options)
+        yield Database(DuckdbSource, {"path": options["path"]}, lambda: WritingConnection(config))
+    elif request.param == "postgres":
+        postgres = request.getfixturevalue("postgres")
+        schema = postgres.new_schema()
+        yield _server(PostgresSource, PostgresConnection, postgres.login, schema)
+    else:
+        mariadb = request.getfixturevalue("mariadb")
+        yield _server(MysqlSource, MysqlConnection, mariadb.login, mariadb.new_database())
+
+
+def _server(
+    source: type[TableSource[Any]], connect: Callable[[Any], Connection], login: dict[str, Any],
+    schema: str,
+) -> Database:  # fmt: skip
+    config = source.config_type.model_validate({**login, "table": "t"})
+    return Database(source, login, lambda: connect(config), f"{schema}.t")
+
+
+def keys(*values: tuple[Any, Any]) -> pa.RecordBatch:
+    columns = zip(*values, strict=True)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, KEYS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=KEYS)
+
+
+def test_rows_of_keys(database: Database) -> None:
+    """Values are parameters, also hostile ones. Upper and lower case differ."""
+    name = database.table
+    collation = " COLLATE utf8mb4_bin" if database.source is MysqlSource else ""
+    database.execute(
+        f"CREATE TABLE {name} (id BIGINT, name VARCHAR(50){collation}, price DECIMAL(10, 2), "
+        "PRIMARY KEY (id, name))"
+    )
+    with closing(database.connect()) as connection:
+        values = ", ".join([connection.dialect.parameter] * 3)
+    database.execute(f"INSERT INTO {name} VALUES ({values})", parameters=ROWS)
+    lookup = database.lookup(table=name)
+    assert lookup.declares_primary_key and lookup.infer_primary_key() == ("id", "name")
+    lookup.primary_key = ("id", "name")
+    asked = keys((1, "a"), (2, HOSTILE), (3, ""), (4, "ä"), (5, "a"), (2, "a"), (1, "a "))
+    rows, bad = database.find(lookup, asked)
+    assert bad == [] and [row["price"] for row in sorted(rows, key=lambda row: row["id"])] == [
+        Decimal("1.50"), None, Decimal("-0.01"), Decimal("9.99")
+    ]  # fmt: skip
+    many = pa.RecordBatch.from_arrays([pa.array(range(lookup.keys_per_lookup))], names=["id"])
+    query = database.lookup("id", query=f"SELECT id, count(*) AS n FROM {name} GROUP BY id")
+    rows, bad = database.find(query, many)
+    assert bad == [] and {row["id"]: row["n"] for row in rows} == {1: 2, 2: 1, 3: 1, 4: 1}
+
+
+def test_keys_without_a_single_row(database: Database) -> None:
+    """A key with several rows is bad, and one that the system rejects has at most no row."""
+    name = database.table
+    type_ = {PostgresSource: "UUID", DuckdbSource: "UUID"}.get(database.source, "VARCHAR(50)")
+    good, twice = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
+    database.execute(
+        f"CREATE TABLE {name} (id {type_}, n BIGINT)",
+        f"INSERT INTO {name} VALUES ('{good}', 1), ('{twice}', 2), ('{twice}', 3)",
+    )
+    with pytest.raises(PlanError, match="has no primary key"):
+        database.lookup(table=name).infer_primary_key()
+    asked = pa.RecordBatch.from_pydict({"id": [good, "no uuid", twice, str(uuid.UUID(int=3))]})
+    rows, bad = database.find(database.lookup("id", table=name), asked)
+    assert rows == [{"id": good, "n": 1}]
+    rejected = [("id=no uuid", "rejected")] if database.source is PostgresSource else []
+    assert bad == [*rejected, (f"id={twice}", "several-rows")]
+
+
+def test_options_of_streams(database: Database) -> None:
+    with pytest.raises(PlanError, match="watch has no meaning for a lookup table"):
+        database.lookup(table="t", watch=True)
+    with pytest.raises(PlanError, match="no primary key is declared"):
+        database.lookup(query="SELECT 1 AS id")
