@@ -246,3 +246,36 @@ def test_rows_of_a_database(workspace: Workspace) -> None:
     }  # fmt: skip
     (dead,) = workspace.dead_letters()
     assert dead["node"] == "users" and "bob" in str(dead["payload"])
+
+
+TRANSFORMS = """\
+sources:
+  orders:
+    type: memory
+    rows: [{id: 0, user: ann}, {id: 1, user: bob}, {id: 2, user: null}, {id: 3, user: CY}]
+  users: {type: sqlite, path: users.db, table: users, lookup: true}
+  cities: {type: memory, static: true, rows: [{User: ann, City: Oslo}, {User: CY, City: Bern}]}
+transforms:
+  aged:
+    {type: lookup, from: orders, table: users, on: {user: name}, columns: {years: age},
+      missing: MISSING}
+  placed: {type: lookup, from: aged, table: cities, on: [user], columns: [City]}
+sinks:
+  out: {type: memory, from: placed, name: out}
+"""
+
+
+@pytest.mark.parametrize("missing", ["'null'", "drop", "dead_letter"])
+def test_lookup_transforms(workspace: Workspace, missing: str) -> None:
+    with sqlite3.connect(workspace.root / "users.db") as db:
+        db.execute("CREATE TABLE users (name TEXT PRIMARY KEY, age INT)")
+        db.executemany("INSERT INTO users VALUES (?, ?)", [("ann", None), ("bob", 40)])
+    workspace.run(TRANSFORMS.replace("MISSING", missing))
+    rows = {row["id"]: (row["years"], row["City"]) for row in workspace.result().to_dicts()}
+    found = {0: (None, "Oslo"), 1: (40, None)}
+    others = {2: (None, None), 3: (None, "Bern")} if missing == "'null'" else {}
+    assert rows == found | others
+    dead = {row["payload"]: row["message"] for row in workspace.dead_letters()}
+    payloads = [json.loads(payload)["id"] for payload in dead]
+    assert sorted(payloads) == ([2, 3] if missing == "dead_letter" else [])
+    assert all('no row in "users"' in reason for reason in dead.values())

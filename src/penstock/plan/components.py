@@ -77,9 +77,11 @@ class Components:
         project = self.source_map.base(())
         base = self._base(route)
         lookup = isinstance(spec, SourceSpec) and spec.lookup_table is not None
+        inputs = tuple(spec.inputs) if isinstance(spec, TransformSpec) else ()
         context = Context(
-            self.pipeline, name, state, base, project, functions=self.functions, lookup=lookup
-        )
+            self.pipeline, name, state, base, project, functions=self.functions, lookup=lookup,
+            inputs=inputs,
+        )  # fmt: skip
         return self._create(route, kind, spec.type, spec.options, context, subject, known)
 
     def _create(

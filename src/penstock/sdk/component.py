@@ -28,7 +28,8 @@ class Context:
     of the node's payloads, if there is a single one. `owner` is for sinks: the ID of the state
     directory, the same after `--fresh`. Runs with different state have different owners; the
     engine sets it before it calls a sink. `functions` are the functions that SQL can call.
-    `lookup` is for sources: whether the node is a lookup table.
+    `lookup` is for sources: whether the node is a lookup table. `inputs` are the names in `from`
+    of a transform.
     """
 
     pipeline: str = "penstock"
@@ -40,6 +41,7 @@ class Context:
     owner: str = ""
     functions: UserFunctions = NO_FUNCTIONS
     lookup: bool = False
+    inputs: tuple[str, ...] = ()
 
 
 class Component(Generic[C]):

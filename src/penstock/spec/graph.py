@@ -22,7 +22,8 @@ _KINDS = {"sources": "source", "transforms": "transform", "sinks": "sink"}
 
 @dataclass(frozen=True)
 class NodeRef:
-    """A node by name, with its kind, its route and the names in its `from`.
+    """A node by name, with its kind, its route and its inputs: the names in `from`, and the table
+    of a `lookup`.
 
     `key` is unique: the name, but for a sink with the name of a source or a transform.
     """
@@ -36,7 +37,7 @@ class NodeRef:
 
     @property
     def input_names(self) -> list[str]:
-        """The names in `from`."""
+        """The names of the inputs."""
         return [value.data for _, value in self.inputs]
 
 
@@ -54,7 +55,9 @@ def list_nodes(source_map: SourceMap) -> list[NodeRef]:
 def _node_ref(
     source_map: SourceMap, kind: str, key: str, route: tuple[str, str], data: Any
 ) -> NodeRef:
-    inputs = find_texts(source_map, (*route, "from")) if isinstance(data, dict) else ()
+    inputs = [*find_texts(source_map, (*route, "from"))] if isinstance(data, dict) else []
+    if inputs and kind == "transform" and data.get("type") == "lookup":
+        inputs += find_texts(source_map, (*route, "table"))
     return NodeRef(route[1], key, kind, route, data, tuple(inputs))
 
 

@@ -19,19 +19,29 @@ def require(
     frame: DataFrame,
     option: str,
     names: Sequence[str] | Mapping[str, object],
+    *,
+    values: bool = False,
 ) -> None:
-    """Raises OptionError for each name in an option of a transform that is no column of `frame`."""
+    """Raises OptionError for each name in an option of a transform that is no column of `frame`.
+
+    The names are the keys of a map, or with `values` its values.
+    """
     known = {column.lower() for column in frame.columns}
+    places: list[tuple[str | int, str]]
+    if isinstance(names, Mapping):
+        places = [(key, str(value) if values else key) for key, value in names.items()]
+    else:
+        places = [*enumerate(names)]
     node = written_name(transform.context.node)
     raise_all(
         OptionError.of(
             option,
-            name if isinstance(names, Mapping) else index,
+            place,
             message=f'transform "{node}": there is no column "{name}"',
             code="unknown-column",
             hint=did_you_mean(name, frame.columns),
-            of_key=True,
+            of_key=not values,
         )
-        for index, name in enumerate(names)
+        for place, name in places
         if name.lower() not in known
     )

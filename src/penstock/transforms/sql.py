@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from penstock.core.errors import OptionError
 from penstock.sdk import Changes, Config, Relation
+from penstock.sdk.component import C
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sdk.transform import QueryTransform
 from penstock.sql.change_rewrite import rewrite_for_changes
@@ -32,21 +34,15 @@ class SqlConfig(Config):
     by itself, with any SQL."""
 
 
-class Sql(QueryTransform[SqlConfig]):
-    """A query in Spark SQL over the names of other nodes.
+class SqlQuery(QueryTransform[C]):
+    """The base class of transforms that are a query in SQL."""
 
-    Parallel by partition. A stateless query (no aggregate, no join of streams) runs on each batch.
-    A record on which the query fails becomes a dead letter.
+    _by_batch = False
 
-    Of changes, a stateless query keeps the operation column, and an update whose new row does not
-    meet WHERE becomes a delete. An aggregate, a join or another query with state is an updating
-    query: its rows are changes, too.
-
-    ```yaml
-    type: sql
-    sql: SELECT * FROM flights WHERE dep_delay > 60
-    ```
-    """
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The query."""
 
     _inputs: Mapping[str, InputRelation] = MappingProxyType({})
 
@@ -56,15 +52,15 @@ class Sql(QueryTransform[SqlConfig]):
         try:
             return self._translate()
         except OptionError:
-            return Translation.of(self.config.sql)
+            return Translation.of(self.text)
 
     def _translate(self) -> Translation:
         """Returns the query in Spark SQL. Raises OptionError."""
-        translation = read_sql_text(("sql",), self.config.sql).translation
+        translation = read_sql_text(("sql",), self.text).translation
         try:
             return collect_rows(translation, self.context.functions)
         except DialectError as error:
-            raise error.located(self.config.sql, "sql") from None
+            raise error.located(self.text, "sql") from None
 
     @cached_property
     def _bound(self) -> Bound:
@@ -85,12 +81,12 @@ class Sql(QueryTransform[SqlConfig]):
         self._translate()
 
     def sql_texts(self) -> Sequence[SqlText]:
-        return [SqlText(("sql",), self.config.sql, self._bound.translation)]
+        return [SqlText(("sql",), self.text, self._bound.translation)]
 
     def named_inputs(self, known: frozenset[str]) -> frozenset[str]:
         return self._written_facts.relations(known)
 
-    def bind(self, inputs: Mapping[str, InputRelation], *, by_window: bool = True) -> Sql:
+    def bind(self, inputs: Mapping[str, InputRelation], *, by_window: bool = True) -> Self:
         bound = copy.copy(self)
         bound.__dict__.pop("_facts", None)
         bound._inputs = inputs
@@ -98,7 +94,7 @@ class Sql(QueryTransform[SqlConfig]):
         try:
             bound._bound = bind(self._translated, inputs, by_batch=by_batch)
         except DialectError as error:
-            raise error.located(self.config.sql, "sql") from None
+            raise error.located(self.text, "sql") from None
         return bound
 
     def relation(self) -> Relation:
@@ -109,10 +105,6 @@ class Sql(QueryTransform[SqlConfig]):
             self._inputs.values(),
             by_batch=self._by_batch,
         )
-
-    @property
-    def _by_batch(self) -> bool:
-        return self.config.scope == "batch"
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         batch_scoped = self._by_batch or self._bound.by_window
@@ -137,6 +129,31 @@ class Sql(QueryTransform[SqlConfig]):
         if operation not in frame.columns:
             return frame
         return frame.select(*(f"`{name}`" for name in [*_other(frame, operation), operation]))
+
+
+class Sql(SqlQuery[SqlConfig]):
+    """A query in Spark SQL over the names of other nodes.
+
+    Parallel by partition. A stateless query (no aggregate, no join of streams) runs on each batch.
+    A record on which the query fails becomes a dead letter.
+
+    Of changes, a stateless query keeps the operation column, and an update whose new row does not
+    meet WHERE becomes a delete. An aggregate, a join or another query with state is an updating
+    query: its rows are changes, too.
+
+    ```yaml
+    type: sql
+    sql: SELECT * FROM flights WHERE dep_delay > 60
+    ```
+    """
+
+    @property
+    def text(self) -> str:
+        return self.config.sql
+
+    @property
+    def _by_batch(self) -> bool:  # type: ignore[override]
+        return self.config.scope == "batch"
 
 
 def _other(frame: DataFrame, operation: str) -> list[str]:
