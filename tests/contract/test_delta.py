@@ -5,12 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
-from database_tables import write
-from penstock.connectors.delta import DeltaSink
+from database_tables import read, write
+from penstock.connectors.delta import DeltaSink, DeltaSource
 from penstock.core.errors import Permanent, Transient
-from penstock.testing.contract import SinkContract
+from penstock.testing.contract import SinkContract, SourceContract
+from penstock.testing.contract import rows as sample
 from servers.s3 import Bucket
 
 
@@ -18,6 +19,32 @@ def rows_of(path: str, schema: pa.Schema, storage: dict[str, str] | None = None)
     """Reads the rows of a table by another client than Penstock's."""
     table = DeltaTable(path, storage_options=storage)
     return table.to_pyarrow_table().select(schema.names).cast(schema).to_pylist()
+
+
+class TestDeltaSource(SourceContract):
+    format = None
+    component = DeltaSource
+    batch_limit = {"max_files": 1}
+    rejects_bad_records = True
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        path = str(tmp_path / "a table")
+        DeltaTable.create(path, sample.SIMPLE)
+        return {"path": path, "watch": True, "interval": "1ms"}
+
+    @pytest.fixture
+    def put(self, options: dict[str, Any]) -> Any:
+        def put(rows: Any, schema: pa.Schema) -> None:
+            known = pa.schema(DeltaTable(options["path"]).schema().to_arrow()).names
+            table = pa.Table.from_pylist(rows, schema=schema)
+            if known != schema.names:
+                new = {"mode": "overwrite", "schema_mode": "overwrite"}
+                write_deltalake(options["path"], table, **new)  # type: ignore[arg-type]
+            else:
+                write_deltalake(options["path"], table, mode="append")
+
+        return put
 
 
 class TestDeltaSink(SinkContract):
@@ -53,6 +80,11 @@ def test_a_table_on_s3(bucket: Bucket) -> None:
         sink.check()
         assert not write(sink, rows, number, pa.array(["d", "u"]) if key else None)
     assert rows_of(path, rows.schema, access_to(bucket)) == [{"id": 2, "p": "c"}]
+    source = make(DeltaSource, path=path, storage=storage, version=1, watch=True, changes=True)
+    source.columns = rows.schema.append(pa.field("_op", pa.string()))
+    found, errors, _ = read(source)
+    assert not errors and [row["_op"] for row in found[:2]] == ["i", "i"]
+    assert sorted((row["_op"], row["id"]) for row in found[2:]) == [("d", 1), ("d", 2), ("i", 2)]
     wrong = {**storage, "auth": {**storage["auth"], "secret_key": "wrong"}}
     for other, code in (({"storage": wrong}, "authorization"), ({"path": "s3://no-such/t"}, None)):
         with pytest.raises(Permanent) as caught:

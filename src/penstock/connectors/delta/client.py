@@ -67,7 +67,7 @@ class Location:
             return None
         with convert_errors("open", self.path):
             try:
-                return DeltaTable(self.path, version=version, storage_options=self.options)
+                return DeltaTable(self.path, version, self.options)
             except TableNotFoundError:
                 return None
 
