@@ -206,6 +206,26 @@ def test_changes(path: str) -> None:
     assert not [file for file in Path(path).glob("*-*.parquet") if file.name not in files]
 
 
+def test_keys_of_any_type(path: str) -> None:
+    columns: dict[str, list[Any]] = {
+        "i": [-(2**63), -1, 2**63 - 1], "s": ["", "it's \"x\" %_\\", "😀"],
+        "b": [b"", b"\xff", b"a"],
+        "d": [dt.date(1, 1, 1), dt.date(1970, 1, 1), dt.date(9999, 12, 31)],
+        "at": [NOW.replace(day=1, year=year) for year in (1, 1970, 9999)],
+        "l": [NOW.replace(tzinfo=None, day=1, year=year) for year in (1, 1970, 9999)],
+        "n": [Decimal("-1.10"), Decimal("0.00"), Decimal("99.99")],
+        "f": [-1.5, 0.25, 1e300],
+    }  # fmt: skip
+    for name, values in columns.items():
+        table = f"{path}/{name}"
+        made = sink(table, [name])
+        assert not write(made, pa.record_batch({name: values, "v": [1, 2, 3]}), parts=3)
+        changes = pa.record_batch({name: values, "v": [4, 5, 6]})
+        assert not write(made, changes, 1, pa.array(["d", "u", "u"]), parts=2)
+        found = sorted(read(table), key=lambda row: row["v"])
+        assert found == [{name: values[1], "v": 5}, {name: values[2], "v": 6}]
+
+
 def test_upserts_keep_other_columns(path: str) -> None:
     write_deltalake(path, pa.table({"Id": [1], "kept": ["x"], "n": pa.array([1], pa.int64())}))
     made = sink(path, ["id"])

@@ -101,11 +101,14 @@ class Location:
         return path.open("wb")
 
     def sync(self, name: str) -> None:
-        """Writes a file of the table and its directory to disk; in object stores it is there."""
+        """Writes a file of the table and its directories to disk; in object stores it is there."""
         if self.is_local:
-            path = Path(self.path, name)
+            root, path = Path(self.path), Path(self.path, name)
             sync(path)
-            sync(path.parent)
+            for folder in path.parents:
+                sync(folder)
+                if folder == root:
+                    break
 
     def delete(self, name: str) -> None:
         """Deletes a file of the table, if it exists."""

@@ -6,15 +6,18 @@ a batch that was committed before is recognised.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from penstock.connectors.delta.client import LOG, Location
 from penstock.connectors.delta.errors import Conflict, convert_errors
+from penstock.connectors.delta.statistics import merged_bounds
 from penstock.connectors.delta.target import open_target
 from penstock.connectors.delta.writer import DELETED, DataFile, parquet
 from penstock.core.errors import Transient
@@ -114,7 +117,21 @@ class Commit:
                     self._add(table, ())
             else:
                 self._add(table, files)
-            self.location.sync(f"{LOG}/{table.version():020d}.json")
+            self._sync(table.version())
+
+    def _sync(self, version: int) -> None:
+        """Writes a version and the files that delta-rs has written for it to disk."""
+        if not self.location.is_local:
+            return
+        name = f"{LOG}/{version:020d}.json"
+        if self.mode == "upsert":
+            with self.location.open_input(name) as log:
+                actions = [json.loads(line) for line in log]
+            for action in actions:
+                for kind in ("add", "cdc"):
+                    if kind in action:
+                        self.location.sync(unquote(action[kind]["path"]))
+        self.location.sync(name)
 
     def _is_committed(self, table: Any) -> bool:
         number = table.transaction_version(self.transactions.application)
@@ -136,14 +153,21 @@ class Commit:
         )
 
     def _merge(self, table: Any, files: Sequence[DataFile]) -> None:
+        """Merges staged rows. Bounds of the key in the condition skip files without these keys."""
         rows = self._staged_rows(files)
         deleted = f"source.{_quote(DELETED)}"
         assigned = {
             _quote(name): f"source.{_quote(name)}" for name in rows.schema.names if name != DELETED
         }
-        on = " AND ".join(f"target.{name} = source.{name}" for name in map(_quote, self.key))
+        on = [f"target.{name} = source.{name}" for name in map(_quote, self.key)]
+        bounds = merged_bounds([file.statistics for file in files])
+        for name in self.key:
+            type_ = rows.schema.field(name).type
+            if name in bounds and (pa.types.is_integer(type_) or pa.types.is_string(type_)):
+                low, high = map(_literal, bounds[name])
+                on.append(f"target.{_quote(name)} BETWEEN {low} AND {high}")
         merge = table.merge(
-            rows, on, "source", "target", commit_properties=self._properties()
+            rows, " AND ".join(on), "source", "target", commit_properties=self._properties()
         ).when_matched_delete(deleted)
         merge = merge.when_matched_update(assigned)
         merge.when_not_matched_insert(assigned, f"NOT {deleted}").execute()
@@ -165,6 +189,10 @@ class Commit:
         from deltalake import CommitProperties
 
         return CommitProperties(app_transactions=self.transactions.of(self.batch))
+
+
+def _literal(value: int | str) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
 
 
 def _quote(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -68,7 +69,7 @@ class DeltaSink(Sink[DeltaSinkConfig]):
         super().validate()
         self._location  # noqa: B018
 
-    @property
+    @cached_property
     def _location(self) -> Location:
         return Location.of(self.config)
 

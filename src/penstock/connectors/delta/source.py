@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -76,7 +77,7 @@ class DeltaSource(ReplayableSource[DeltaSourceConfig]):
         super().validate()
         self._location  # noqa: B018
 
-    @property
+    @cached_property
     def _location(self) -> Location:
         return Location.of(self.config)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -66,6 +67,19 @@ class Statistics:
                 "nullCount": self._nulls,
             }
         )
+
+
+def merged_bounds(statistics: Sequence[str]) -> Mapping[str, tuple[Any, Any]]:
+    """Returns the bounds of numbers and texts in all of several files, by column."""
+    files = [json.loads(each) for each in statistics]
+    names = {name for each in files for name in each["minValues"]}
+    found = {}
+    for name in names:
+        lows = [each["minValues"].get(name) for each in files]
+        highs = [each["maxValues"].get(name) for each in files]
+        if None not in lows:
+            found[name] = min(lows), max(highs)
+    return found
 
 
 def _has_bounds(type_: pa.DataType) -> bool:
