@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 import pickle
+import string
+import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -245,6 +248,41 @@ def test_a_table_that_is_created_again(path: str, tmp_path: Path) -> None:
         source(path).latest_offset(offset)
 
 
+def deletion_vector(*rows: int) -> dict[str, Any]:
+    """Returns the deletion vector of rows: a Roaring bitmap within the log."""
+    data = struct.pack("<IQI", 1681511377, 1, 0)
+    data += struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
+    data += struct.pack(f"<{len(rows)}H", *rows)
+    digits, letters = string.digits, string.ascii_lowercase + string.ascii_uppercase
+    b85 = digits + string.ascii_uppercase + string.ascii_lowercase + "!#$%&()*+-;<=>?@^_`{|}~"
+    z85 = digits + letters + ".-:+=^!/*?&<>()[]{}@%$#"
+    text = base64.b85encode(data + bytes(-len(data) % 4)).decode()
+    return {
+        "storageType": "i", "pathOrInlineDv": text.translate(str.maketrans(b85, z85)),
+        "sizeInBytes": len(data), "cardinality": len(rows),
+    }  # fmt: skip
+
+
+def test_deletion_vectors(path: str) -> None:
+    table = pa.table({"id": range(5), "p": ["a b"] * 5})
+    write_deltalake(path, table, partition_by=["p"])
+    lines = Path(path, "_delta_log", f"{0:020d}.json").read_text().splitlines()
+    (add,) = [action["add"] for action in map(json.loads, lines) if "add" in action]
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    actions = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+        {"remove": {**add, "deletionTimestamp": 1}},
+        {"add": {**add, "deletionVector": deletion_vector(1, 3)}},
+    ]
+    text = "\n".join(map(json.dumps, actions))
+    Path(path, "_delta_log", f"{1:020d}.json").write_text(text)
+    rows, _ = read(source(path), asked=Read(metadata=("position",)))
+    assert [(row["id"], row["position"]) for row in rows] == [(0, 1), (2, 3), (4, 5)]
+    first = read(source(path, version=0, changes=True))
+    with pytest.raises(Permanent, match="changes as deletion vectors"):
+        read(source(path, changes=True), first[1])
+
+
 def test_unsupported_tables(path: str) -> None:
     put(path, 1)
     made = source(path, watch=True, interval="1ms")
@@ -255,5 +293,5 @@ def test_unsupported_tables(path: str) -> None:
         "deletionVector": vector,
     }  # fmt: skip
     Path(path, "_delta_log", f"{1:020d}.json").write_text(json.dumps({"add": add}))
-    with pytest.raises(Permanent, match="files have deletion vectors"):
+    with pytest.raises(Permanent, match="changes as deletion vectors"):
         made.partitions(offset, {**offset, "version": 2})

@@ -6,7 +6,7 @@ Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#actions
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -34,6 +34,8 @@ class FileOfVersion:
     time: int | None = None
     kind: Kind = "insert"
     rows: int | None = None
+    kept: bytes | None = None
+    """A byte for each row: 0 if the deletion vector of the file has removed it."""
 
 
 @dataclass
@@ -63,9 +65,8 @@ class VersionLog:
         check_readable(table, self.location.path)
         with convert_errors("read the log of", self.location.path):
             actions = pa.table(table.get_add_actions())
-            vectors = "deletionVectors" in (table.protocol().reader_features or ())
-            if vectors and any(batch.num_rows for batch in table.deletion_vectors()):
-                raise deletion_vectors(self.location.path)
+            paths = actions.column("path").to_pylist()
+            kept = _kept_rows(table, {*paths})
         texts = _partition_values(actions)
         time = self._time(version)
         names = ["path", "size_bytes", "num_records", "modification_time"]
@@ -76,7 +77,7 @@ class VersionLog:
                 FileOfVersion(
                     unquote(row["path"]), row["size_bytes"],
                     {name: values[index].as_py() for name, values in texts.items()},
-                    version, time, "insert", row["num_records"],
+                    version, time, "insert", row["num_records"], kept.get(row["path"]),
                 ),
             )
             for index, row in enumerate(rows)
@@ -153,9 +154,10 @@ def data_gone(message: str) -> Permanent:
 def deletion_vectors(path: str) -> Permanent:
     """Returns the error of files with deletion vectors."""
     return Permanent(
-        f"cannot read {path}: its files have deletion vectors",
+        f"cannot read {path}: a version has changes as deletion vectors, and no change data feed",
         code="unsupported-table",
-        hint="Run REORG TABLE ... APPLY (PURGE), and set delta.enableDeletionVectors to false.",
+        hint="Set delta.enableChangeDataFeed to true, or delta.enableDeletionVectors to false, and "
+        "read the table again with --fresh.",
     )
 
 
@@ -167,6 +169,21 @@ def check_readable(table: Any, path: str) -> None:
             code="unsupported-table",
             hint="Read a copy of the table without column mapping.",
         )
+
+
+def _kept_rows(table: Any, paths: Set[str]) -> Mapping[str, bytes]:
+    """Returns `kept` of the files with a deletion vector, by their paths in the log."""
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    found = {}
+    for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
+        uris, vectors = batch.columns
+        for uri, vector in zip(uris.to_pylist(), vectors, strict=True):
+            parts = uri.split("/")
+            names = ("/".join(parts[index:]) for index in range(len(parts)))
+            path = next(name for name in names if name in paths)
+            found[path] = vector.values.cast(pa.uint8()).to_numpy().tobytes()
+    return found
 
 
 def _log_name(version: int) -> str:

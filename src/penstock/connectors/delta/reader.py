@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -51,6 +52,9 @@ class Reader:
             return
         changes = {"before": _BEFORE, "after": _AFTER}.get(file.kind)
         for rows, positions in self._content(file, origin, changes is not None, read):
+            if file.kept is not None:
+                mask = _kept(file.kept, positions)
+                rows, positions = rows.filter(mask), positions.filter(mask)
             operations: pa.Array | Operation | None = _OPERATIONS.get(file.kind)
             if changes is not None:
                 types = rows.column(_CHANGE_TYPE.name)
@@ -135,6 +139,16 @@ class Reader:
                 type_ = METADATA.field(name).type if name in METADATA.names else pa.string()
                 columns.append(pa.repeat(pa.scalar(metadata[name], type_), count))
         return pa.record_batch(columns, names=[*self.columns.names, *read.metadata])
+
+
+def _kept(kept: bytes, positions: pa.Int64Array) -> pa.BooleanArray:
+    """Returns for each position, from 1, whether its row is not deleted."""
+    flags = np.frombuffer(kept, np.uint8)
+    indexes = positions.to_numpy() - 1
+    mask = np.ones(len(indexes), bool)
+    covered = indexes < len(flags)
+    mask[covered] = flags[indexes[covered]] == 1
+    return pa.array(mask)
 
 
 def _without_columns(

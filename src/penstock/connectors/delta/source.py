@@ -38,7 +38,8 @@ class DeltaSource(ReplayableSource[DeltaSourceConfig]):
 
     The metadata columns are `path`, `commit_version` and `commit_timestamp`. The columns are those
     of the table; a column that is added later is not read until the pipeline starts with new state.
-    Tables with deletion vectors or mapped columns cannot be read.
+    Tables with mapped columns cannot be read, nor can changes as deletion vectors without a change
+    data feed.
 
     ```yaml
     type: delta
