@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from penstock.connectors.delta import DeltaSink
 from penstock.connectors.delta.committing import Commit
-from penstock.connectors.delta.errors import Conflict
+from penstock.connectors.delta.errors import Conflict, convert_errors
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.engine.sinks.sink_preparation import schema_changes
 from penstock.sdk import BatchId, Context, compare_schemas
@@ -310,6 +310,27 @@ def test_tables_with_rules_are_not_written_to(path: str, tmp_path: Path) -> None
     for call in (sink(path).check, lambda: write(sink(path), pa.record_batch({"id": [1]}))):
         with pytest.raises(Permanent, match='it has the constraint "positive"'):
             call()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        (OSError("GET http://b403/x in 403.1ms - HTTP error"), Transient, "unavailable"),
+        (OSError("GET http://b/x - 403 Forbidden"), Permanent, "authorization"),
+        (
+            OSError("AWS Error UNKNOWN (HTTP status 400) during HeadObject"),
+            Permanent,
+            "authorization",
+        ),
+        (OSError("Bucket 'lake' not found"), Permanent, "unknown-bucket"),
+        (PermissionError(13, "Permission denied"), Permanent, "authorization"),
+        (OSError(28, "No space left on device"), Transient, "unavailable"),
+    ],
+)
+def test_errors_of_storage(error: OSError, kind: type[Exception], code: str) -> None:
+    with pytest.raises(kind) as caught, convert_errors("open", "s3://lake/t"):
+        raise error
+    assert getattr(caught.value, "code", None) == code and getattr(caught.value, "hint", None)
 
 
 def test_two_pipelines_on_one_table(path: str) -> None:

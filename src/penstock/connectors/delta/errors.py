@@ -10,11 +10,13 @@ from penstock.core.errors import PenstockError, Permanent, Transient
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m|↳")
 _FORBIDDEN = re.compile(
-    r"403|401|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidClientTokenId"
-    r"|ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH"
-    r"|CredentialsNotLoaded|Unauthorized|[Pp]ermission denied|no permission"
+    r"\b(401 Unauthorized|403 Forbidden|HTTP status 40[013])\b|AccessDenied|InvalidAccessKeyId"
+    r"|SignatureDoesNotMatch|InvalidClientTokenId|ACCESS_DENIED|INVALID_ACCESS_KEY_ID"
+    r"|SIGNATURE_DOES_NOT_MATCH|CredentialsNotLoaded|[Pp]ermission denied|no permission"
 )
+_NO_BUCKET = re.compile("NoSuchBucket|NO_SUCH_BUCKET|Bucket '[^']*' not found")
 _AUTH_HINT = "Check the credentials (storage.auth, or the environment) and their permissions."
+_LOCAL_AUTH_HINT = "Change the permissions of the directory, or run as another user."
 _MAX_DETAIL = 500
 
 
@@ -54,15 +56,16 @@ def translate_error(error: Exception, operation: str, path: str) -> Exception | 
         return Permanent(f"cannot {operation} {path}", detail=detail)
     if not isinstance(error, OSError):
         return None
-    if re.search("NoSuchBucket|NO_SUCH_BUCKET", detail):
+    if _NO_BUCKET.search(detail):
         return Permanent(
             f"cannot {operation} {path}: the bucket does not exist", code="unknown-bucket",
             detail=detail, hint="Create the bucket.",
         )  # fmt: skip
     if _FORBIDDEN.search(detail):
         return Permanent(
-            f"cannot {operation} {path}", code="authorization", detail=detail, hint=_AUTH_HINT
-        )
+            f"cannot {operation} {path}", code="authorization", detail=detail,
+            hint=_AUTH_HINT if "://" in path else _LOCAL_AUTH_HINT,
+        )  # fmt: skip
     if "://" not in path and isinstance(error, NotADirectoryError | FileExistsError):
         return Permanent(
             f"cannot {operation} {path}: {detail}", code="not-a-directory", hint="Correct path."
