@@ -285,6 +285,14 @@ def test_new_columns(path: str) -> None:
     ]  # fmt: skip
 
 
+def test_columns_that_are_dropped_during_a_run(path: str) -> None:
+    made = sink(path, ["id"])
+    write(made, pa.record_batch({"id": [1]}))
+    schema = pa.schema([("id", pa.int64()), ("gone", pa.int64())])
+    with pytest.raises(Permanent, match='the table has no column "gone"'):
+        made.writer(made.open(), BatchId("q", 1), 0, schema)
+
+
 def test_errors_name_the_option(path: str, tmp_path: Path) -> None:
     made = sink(path, create=False)
     for call in (made.check, lambda: made.prepare(pa.schema([("a", pa.int64())]))):

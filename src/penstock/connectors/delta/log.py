@@ -113,6 +113,7 @@ class VersionLog:
             raise self._changed(version, actions)
         if any(each.get("deletionVector") for each in (*found["add"], *found["remove"])):
             raise deletion_vectors(self.location.path)
+        self._check_values(found["remove"])
         removed = [_file(each, version, time, "delete") for each in found["remove"]]
         return [*removed, *(_file(each, version, time, "insert") for each in found["add"])]
 
@@ -127,6 +128,20 @@ class VersionLog:
             with convert_errors("read the log of", self.location.path):
                 raise
             raise
+
+    def _check_values(self, removed: Sequence[Mapping[str, Any]]) -> None:
+        """Raises Permanent if removed files of a partitioned table have no partition values."""
+        if all(each.get("partitionValues") is not None for each in removed):
+            return
+        table = self.location.open()
+        if table is not None and table.metadata().partition_columns:
+            raise Permanent(
+                f"cannot read changes of {self.location.path}: removed files have no partition "
+                "values",
+                code="unsupported-table",
+                hint="Set delta.enableChangeDataFeed to true, and read the table again with "
+                "--fresh.",
+            )
 
     def _changed(self, version: int, actions: Iterable[Mapping[str, Any]]) -> Permanent:
         commits = [each["commitInfo"] for each in actions if "commitInfo" in each]

@@ -24,7 +24,7 @@ from penstock.connectors.delta.writer import DataFile, DeltaWriter
 from penstock.core.errors import OptionError, raise_all
 from penstock.sdk import BatchId, Capability, Receipt, SchemaChanges, Sink
 from penstock.sdk.columns.checks import check_column
-from penstock.sdk.columns.names import check_distinct, find_name
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.schema_changes import as_written
 
 
@@ -139,8 +139,8 @@ class DeltaSink(Sink[DeltaSinkConfig]):
             return
         key: tuple[str, ...] = ()
         if self.mode == "upsert":
-            names = Target.of(open_target(location)).columns.names
-            key = tuple(names[find_name(name, names)] for name in self.primary_key)
+            target = Target.of(open_target(location))
+            key = tuple(field.name for field in target.fields(self.primary_key))
         transactions = self._transactions(batch.query)
         Commit(location, transactions, batch, self.mode, key).execute(files)
 

@@ -13,6 +13,7 @@ from penstock.connectors.delta.errors import Conflict, convert_errors
 from penstock.connectors.delta.types import arrow_schema, delta_schema, field_properties
 from penstock.core.errors import OptionError, Permanent
 from penstock.sdk import SchemaChanges
+from penstock.sdk.columns.names import find_name
 
 _UNSUPPORTED_PROPERTIES = {
     "delta.invariants": "an invariant",
@@ -34,6 +35,17 @@ class Target:
         """Returns the columns of a table."""
         partition_by = tuple(table.metadata().partition_columns)
         return cls(arrow_schema(table.schema()), partition_by)
+
+    def fields(self, names: Sequence[str]) -> list[pa.Field]:
+        """Returns the columns with names of rows. Raises Permanent for a missing one."""
+        found = [find_name(name, self.columns.names) for name in names]
+        missing = [name for name, index in zip(names, found, strict=True) if index < 0]
+        if missing:
+            raise Permanent(
+                f'the table has no column "{missing[0]}"', code="target-schema",
+                hint="Start the run again: it was renamed or dropped during the run.",
+            )  # fmt: skip
+        return [self.columns.field(index) for index in found]
 
 
 def open_target(location: Location) -> Any:

@@ -26,7 +26,6 @@ from penstock.sdk import (
     Writer,
     registry,
 )
-from penstock.sdk.columns.names import find_name
 from penstock.sdk.keys import split_null_keys
 
 DELETED = "_penstock_deleted"
@@ -57,9 +56,8 @@ class DeltaWriter(Writer):
         self, location: Location, target: Target, batch: BatchId, partition: int,
         schema: pa.Schema, key: Sequence[str],
     ) -> None:  # fmt: skip
-        found = [find_name(name, target.columns.names) for name in schema.names]
-        self._columns = pa.schema([target.columns.field(index) for index in found])
-        self._key = [self._columns.names[schema.get_field_index(name)] for name in key]
+        self._columns = pa.schema(target.fields(schema.names))
+        self._key = [field.name for field in target.fields(key)]
         self._partition_by = () if key else target.partition_by
         self._required = [each.name for each in self._columns if not each.nullable]
         self._texts = [
