@@ -1,4 +1,4 @@
-"""Keys of records as columns: the primary key of the row that a tombstone deletes."""
+"""Keys of records and rows: columns of a tombstone, and primary keys with null."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import DecodeError
+from penstock.core.errors import DecodeError, Rejected
 from penstock.sdk import registry
 from penstock.sdk.columns.binary_arrays import sort_failures
 from penstock.sdk.record import Decoded, Failure
@@ -46,6 +46,19 @@ def decode_keys(keys: pa.BinaryArray, format_: str, columns: pa.Schema) -> Decod
     complete = pc.invert(missing)
     valid = pa.array(origins, pa.int64()).filter(complete)
     return Decoded(decoded.rows.filter(complete), valid, sort_failures(failures))
+
+
+def split_null_keys(
+    rows: pa.RecordBatch, key: Sequence[str]
+) -> tuple[pa.BooleanArray, list[Failure]]:
+    """Returns for each row whether its primary key has no null, and the errors of the others."""
+    missing = _any_null(rows.select(list(key)))
+    failures = []
+    for index in pc.indices_nonzero(missing).to_pylist():
+        names = [name for name in key if not rows.column(name)[index].is_valid]
+        text = f"expected a value in the primary key, found null in {', '.join(names)}"
+        failures.append(Failure(index, Rejected(text, code="null-key")))
+    return pc.invert(missing), failures
 
 
 def _decode_objects(texts: list[bytes], columns: pa.Schema) -> Decoded:

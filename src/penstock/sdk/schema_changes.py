@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.sdk.columns.names import find_name
 from penstock.sdk.columns.type_names import sql_name
 
 _MANTISSA_BITS = {16: 11, 32: 24, 64: 53}
@@ -73,6 +75,23 @@ def compare_schemas(rows: pa.Schema, target: pa.Schema) -> SchemaChanges:
         if not field.nullable and field.name not in rows.names
     ]
     return SchemaChanges(tuple(missing), tuple(widened), tuple(incompatible))
+
+
+def as_written(
+    target: pa.Schema, columns: pa.Schema, accepts: Callable[[pa.Field, pa.Field], bool]
+) -> pa.Schema:
+    """Returns the columns of a target with the names of rows.
+
+    A column has the type of the rows if `accepts(written, target)`: it stores their values as they
+    are.
+    """
+    fields = list(target)
+    for written in columns:
+        index = find_name(written.name, target.names)
+        if index >= 0:
+            type_ = written.type if accepts(written, fields[index]) else fields[index].type
+            fields[index] = fields[index].with_name(written.name).with_type(type_)
+    return pa.schema(fields)
 
 
 def promote(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:

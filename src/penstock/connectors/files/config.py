@@ -8,27 +8,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from penstock.connectors.files.patterns import compile_pattern, split_pattern
-from penstock.sdk import ByteSize, Config, Duration, UserPath
-from penstock.sdk.network.auth import AwsAuth
-from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
-
-_CREDENTIALS = re.compile(r"\w+://[^/?]*:[^/?]*@|s3://[^/?]*@", re.IGNORECASE)
+from penstock.sdk import ByteSize, Config, Duration
+from penstock.sdk.object_store import StorageOptions, StoragePath
 
 _CONVERSIONS = frozenset("aAbBCdDeFgGhHIjmMpRSTuUVwWyY%")
 """The conversions of strftime that do not depend on a time zone."""
-
-
-def _reject_credentials(path: str) -> str:
-    if _CREDENTIALS.match(path):
-        raise ValueError(
-            "expected a URL without credentials, because URLs appear in messages: "
-            "set storage.auth, or the environment variables of the object store"
-        )
-    return path
-
-
-StoragePath = Annotated[UserPath, AfterValidator(_reject_credentials)]
-"""A path, or a URL without credentials."""
 
 
 def _check_pattern(path: str) -> str:
@@ -42,37 +26,6 @@ PathPattern = Annotated[StoragePath, AfterValidator(_check_pattern)]
 """A path or URL that may be a pattern."""
 
 Compression = Literal["auto", "none", "gzip", "bz2", "xz", "zstd", "lz4", "brotli"]
-
-
-class StorageOptions(Config):
-    """The connection to an S3-compatible object store."""
-
-    endpoint_url: str | None = None
-    """The URL of the server, such as `http://localhost:9000`. Amazon S3 by default."""
-    region: str | None = None
-    """The region. By default that of the bucket, or `us-east-1` with `endpoint_url`."""
-    auth: AwsAuth | None = None
-    """The credentials. By default those of the AWS default credential chain."""
-    anonymous: bool = False
-    """Send unsigned requests, for public buckets."""
-    tls: TlsOption = None
-    """TLS settings, of which only `ca` is supported. By default the scheme of `endpoint_url`
-    decides."""
-
-    @model_validator(mode="after")
-    def _check_anonymous_and_tls(self) -> Self:
-        if self.anonymous and self.auth is not None:
-            raise ValueError("anonymous excludes auth")
-        scheme = (self.endpoint_url or "https://").partition("://")[0]
-        tls = resolve_tls(self.tls, scheme == "https")
-        if tls is not None and tls != Tls(ca=tls.ca):
-            raise ValueError("tls supports only ca for object stores")
-        return self
-
-    @property
-    def ca_file(self) -> str | None:
-        """The CA certificate file; None for those of the system."""
-        return self.tls.ca if isinstance(self.tls, Tls) else None
 
 
 class Move(Config):

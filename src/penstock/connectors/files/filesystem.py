@@ -9,18 +9,16 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from penstock.connectors.files.config import StorageOptions
 from penstock.connectors.files.local import LocalStorage
 from penstock.connectors.files.object_store import ArrowStorage
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import PlanError
-from penstock.core.secret import revealed
 from penstock.core.text import did_you_mean
+from penstock.sdk.object_store import StorageOptions
 
 SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 RETRY_LIMITS = {"gs": "retry_limit_seconds=15", "gcs": "retry_limit_seconds=15"}
 """URL parameters that limit retries. The default of Google Cloud Storage is 15 minutes."""
-CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS = 3, 5
 
 
 def open_storage(location: str, options: StorageOptions | None = None) -> tuple[Storage, str]:
@@ -63,28 +61,9 @@ def _open_remote(location: str, options: StorageOptions | None) -> tuple[Storage
 
 
 def _open_s3(bucket: str, options: StorageOptions) -> ArrowStorage:
-    env = os.environ
-    endpoint = options.endpoint_url or env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
-    region = options.region
-    if region is None and endpoint:
-        region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
-    if region is None:
-        try:
-            region = pafs.resolve_s3_region(bucket)
-        except OSError as error:
-            raise ArrowStorage(None, "s3://").convert_error(
-                error, "reach", f"s3://{bucket}"
-            ) from error
-    auth = options.auth
-    system = pafs.S3FileSystem(
-        endpoint_override=endpoint,
-        region=region,
-        access_key=auth.access_key if auth else None,
-        secret_key=revealed(auth.secret_key) if auth else None,
-        session_token=revealed(auth.session_token) if auth else None,
-        anonymous=options.anonymous,
-        connect_timeout=CONNECT_TIMEOUT_SECONDS,
-        request_timeout=REQUEST_TIMEOUT_SECONDS,
-        **({"tls_ca_file_path": options.ca_file} if options.ca_file else {}),
-    )
-    return ArrowStorage(system, "s3://", endpoint)
+    try:
+        region = options.region_of(bucket)
+    except OSError as error:
+        raise ArrowStorage(None, "s3://").convert_error(error, "reach", f"s3://{bucket}") from error
+    system = options.open_s3(region)
+    return ArrowStorage(system, "s3://", options.endpoint)

@@ -7,11 +7,11 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from penstock.connectors.files.config import StorageOptions
 from penstock.connectors.files.filesystem import open_storage
 from penstock.connectors.files.patterns import MAGIC, compile_pattern, split_pattern
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.text import nearest_file, shorten
+from penstock.sdk.object_store import StorageOptions
 
 _QUERY = re.compile(r"\?[a-z_]+=[^/]*\Z")
 

@@ -8,6 +8,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "authentication": "Authentication failed, or the credentials are missing.",
     "authorization": "The credentials do not grant the required permission.",
     "busy": "The external system is overloaded or temporarily not available.",
+    "changed-rows": "A version of a table removes or changes rows, which are not read.",
     "cluster-mode": "A Redis node of a cluster is used without cluster mode.",
     "connect": "An external system failed.",
     "connection-lost": "An established connection was closed.",

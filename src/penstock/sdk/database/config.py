@@ -120,17 +120,28 @@ class TableSourceConfig(Config):
         return self
 
 
-class DatabaseSinkConfig(Config):
-    table: str
-    """The table, as `orders` or `public.orders`."""
+class TargetConfig(Config):
+    """Options of the table of a sink."""
+
     create: bool = True
     """Creates a missing table, with the primary key of the sink."""
     schema_changes: Literal["fail", "apply"] = "fail"
     """The action for columns that the table does not have: an error before the first row, or
     `ALTER TABLE`."""
 
+
+class TableConfig(Config):
+    """The table of a sink."""
+
+    table: str
+    """The table, as `orders` or `public.orders`."""
+
     @field_validator("table")
     @classmethod
     def _check_table(cls, value: str) -> str:
         TableName.parse(value)
         return value
+
+
+class DatabaseSinkConfig(TargetConfig, TableConfig):
+    pass

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import OptionError, Permanent, PlanError, RecordError, Rejected
+from penstock.core.errors import OptionError, Permanent, PlanError, RecordError
 from penstock.core.text import did_you_mean
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
@@ -19,9 +19,10 @@ from penstock.sdk.database.config import DatabaseSinkConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.names import TableName
+from penstock.sdk.keys import split_null_keys
 from penstock.sdk.operations import Operation
 from penstock.sdk.record import Failure
-from penstock.sdk.schema_changes import SchemaChanges
+from penstock.sdk.schema_changes import SchemaChanges, as_written
 from penstock.sdk.sink import BatchId, Receipt, Sink, Writer
 
 REPLACED = -1
@@ -86,22 +87,9 @@ class DatabaseSink(Sink[T], Generic[T]):
     def target_schema(self, columns: pa.Schema) -> pa.Schema | None:
         with closing(self.connect()) as connection:
             target = connection.columns(self.table)
-        return None if target is None else self._as_written(target, columns)
-
-    def _as_written(self, target: pa.Schema, columns: pa.Schema) -> pa.Schema:
-        """Returns the target with the names of rows.
-
-        A column has the type of the rows if a new column for them would have its type.
-        """
-        types = self.dialect.types
-        fields = list(target)
-        for written in columns:
-            index = find_name(written.name, target.names)
-            if index >= 0:
-                accepted = types.accepts(written, fields[index])
-                type_ = written.type if accepted else fields[index].type
-                fields[index] = fields[index].with_name(written.name).with_type(type_)
-        return pa.schema(fields)
+        if target is None:
+            return None
+        return as_written(target, columns, self.dialect.types.accepts)
 
     def change_schema(self, changes: SchemaChanges) -> None:
         if changes.widened or self.config.schema_changes == "fail":
@@ -221,16 +209,10 @@ class TableWriter(Writer):
         rows = rows.rename_columns([self._names.get(n, n) for n in rows.schema.names])
         if not self._key:
             return list(self._apply(self._insert, rows, _indexes(pa.repeat(True, rows.num_rows))))
-        has_key = pa.repeat(True, rows.num_rows)
-        for name in self._key:
-            has_key = pc.and_(has_key, pc.is_valid(rows.column(name)))
+        has_key, failures = split_null_keys(rows, self._key)
         deleted = pa.repeat(False, rows.num_rows)
         if operations is not None:
             deleted = pc.equal(operations, Operation.DELETE.value)
-        failures = [
-            Failure(index, Rejected(_null_key_text(rows, index, self._key), code="null-key"))
-            for index in _indexes(pc.invert(has_key)).to_pylist()
-        ]
         keys = rows.select(list(self._key))
         failures += self._apply(self._delete, keys, _indexes(pc.and_(has_key, deleted)))
         kept = _indexes(pc.and_(has_key, pc.invert(deleted)))
@@ -274,8 +256,3 @@ class TableWriter(Writer):
 
 def _indexes(mask: pa.BooleanArray) -> pa.Array:
     return pc.indices_nonzero(mask)
-
-
-def _null_key_text(rows: pa.RecordBatch, index: int, key: Sequence[str]) -> str:
-    names = [name for name in key if not rows.column(name)[index].is_valid]
-    return f"expected a value in the primary key, found null in {', '.join(names)}"

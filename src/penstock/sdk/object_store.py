@@ -1,0 +1,95 @@
+"""Options of object stores: URLs without credentials, and connections to S3."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Annotated, Self
+
+import pyarrow.fs as pafs
+from pydantic import AfterValidator, model_validator
+
+from penstock.core.secret import revealed
+from penstock.sdk.config import Config, UserPath
+from penstock.sdk.network.auth import AwsAuth
+from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+
+CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS = 3, 5
+_CREDENTIALS = re.compile(r"\w+://[^/?]*:[^/?]*@|s3://[^/?]*@", re.IGNORECASE)
+
+
+def _reject_credentials(path: str) -> str:
+    if _CREDENTIALS.match(path):
+        raise ValueError(
+            "expected a URL without credentials, because URLs appear in messages: "
+            "set storage.auth, or the environment variables of the object store"
+        )
+    return path
+
+
+StoragePath = Annotated[UserPath, AfterValidator(_reject_credentials)]
+"""A path, or a URL without credentials."""
+
+
+class StorageOptions(Config):
+    """The connection to an S3-compatible object store."""
+
+    endpoint_url: str | None = None
+    """The URL of the server, such as `http://localhost:9000`. Amazon S3 by default."""
+    region: str | None = None
+    """The region. By default that of the bucket, or `us-east-1` with `endpoint_url`."""
+    auth: AwsAuth | None = None
+    """The credentials. By default those of the AWS default credential chain."""
+    anonymous: bool = False
+    """Send unsigned requests, for public buckets."""
+    tls: TlsOption = None
+    """TLS settings, of which only `ca` is supported. By default the scheme of `endpoint_url`
+    decides."""
+
+    @model_validator(mode="after")
+    def _check_anonymous_and_tls(self) -> Self:
+        if self.anonymous and self.auth is not None:
+            raise ValueError("anonymous excludes auth")
+        scheme = (self.endpoint_url or "https://").partition("://")[0]
+        tls = resolve_tls(self.tls, scheme == "https")
+        if tls is not None and tls != Tls(ca=tls.ca):
+            raise ValueError("tls supports only ca for object stores")
+        return self
+
+    @property
+    def ca_file(self) -> str | None:
+        """The CA certificate file; None for those of the system."""
+        return self.tls.ca if isinstance(self.tls, Tls) else None
+
+    @property
+    def endpoint(self) -> str | None:
+        """The URL of the server, also from the environment; None for Amazon S3."""
+        env = os.environ
+        return self.endpoint_url or env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+
+    def region_of(self, bucket: str) -> str:
+        """Returns the region of a bucket, which is looked up if no option has it.
+
+        Raises OSError.
+        """
+        if self.region is not None:
+            return self.region
+        if self.endpoint:
+            env = os.environ
+            return env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
+        return str(pafs.resolve_s3_region(bucket))
+
+    def open_s3(self, region: str) -> pafs.S3FileSystem:
+        """Returns the object store as a file system."""
+        auth = self.auth
+        return pafs.S3FileSystem(
+            endpoint_override=self.endpoint,
+            region=region,
+            access_key=auth.access_key if auth else None,
+            secret_key=revealed(auth.secret_key) if auth else None,
+            session_token=revealed(auth.session_token) if auth else None,
+            anonymous=self.anonymous,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            request_timeout=REQUEST_TIMEOUT_SECONDS,
+            **({"tls_ca_file_path": self.ca_file} if self.ca_file else {}),
+        )

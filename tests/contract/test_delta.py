@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from database_tables import read, write
+from penstock.connectors.delta import DeltaSink, DeltaSource
+from penstock.core.errors import Permanent, Transient
+from penstock.testing.contract import SinkContract, SourceContract
+from penstock.testing.contract import rows as sample
+from servers.s3 import Bucket
+
+
+def rows_of(path: str, schema: pa.Schema, storage: dict[str, str] | None = None) -> Any:
+    """Reads the rows of a table by another client than Penstock's."""
+    table = DeltaTable(path, storage_options=storage)
+    return table.to_pyarrow_table().select(schema.names).cast(schema).to_pylist()
+
+
+class TestDeltaSource(SourceContract):
+    format = None
+    component = DeltaSource
+    batch_limit = {"max_files": 1}
+    rejects_bad_records = True
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        path = str(tmp_path / "a table")
+        DeltaTable.create(path, sample.SIMPLE)
+        return {"path": path, "watch": True, "interval": "1ms"}
+
+    @pytest.fixture
+    def put(self, options: dict[str, Any]) -> Any:
+        def put(rows: Any, schema: pa.Schema) -> None:
+            known = pa.schema(DeltaTable(options["path"]).schema().to_arrow()).names
+            table = pa.Table.from_pylist(rows, schema=schema)
+            if known != schema.names:
+                new = {"mode": "overwrite", "schema_mode": "overwrite"}
+                write_deltalake(options["path"], table, **new)  # type: ignore[arg-type]
+            else:
+                write_deltalake(options["path"], table, mode="append")
+
+        return put
+
+
+class TestDeltaSink(SinkContract):
+    format = None
+    component = DeltaSink
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        return {"path": str(tmp_path / "a table")}
+
+    @pytest.fixture
+    def rows(self, options: dict[str, Any]) -> Any:
+        return lambda schema: rows_of(options["path"], schema)
+
+
+def access_to(bucket: Bucket) -> dict[str, str]:
+    """Returns the options of delta-rs for a bucket."""
+    storage = bucket.server.storage
+    return {
+        "AWS_ENDPOINT_URL": storage["endpoint_url"], "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": storage["auth"]["access_key"], "AWS_REGION": "us-east-1",
+        "AWS_SECRET_ACCESS_KEY": storage["auth"]["secret_key"],
+    }  # fmt: skip
+
+
+@pytest.mark.server
+def test_a_table_on_s3(bucket: Bucket) -> None:
+    path, storage = f"{bucket.url}/lake/t", bucket.server.storage
+    rows = pa.record_batch({"id": [1, 2], "p": ["a b", "c"]})
+    for number, key in ((0, []), (1, ["id"]), (1, ["id"])):
+        sink = make(DeltaSink, path=path, storage=storage, partition_by=["p"])
+        sink.mode, sink.primary_key = ("upsert", ("id",)) if key else ("append", ())
+        sink.check()
+        assert not write(sink, rows, number, pa.array(["d", "u"]) if key else None)
+    assert rows_of(path, rows.schema, access_to(bucket)) == [{"id": 2, "p": "c"}]
+    source = make(DeltaSource, path=path, storage=storage, version=1, watch=True, changes=True)
+    source.columns = rows.schema.append(pa.field("_op", pa.string()))
+    found, errors, _ = read(source)
+    assert not errors and [row["_op"] for row in found[:2]] == ["i", "i"]
+    assert sorted((row["_op"], row["id"]) for row in found[2:]) == [("d", 1), ("d", 2), ("i", 2)]
+    wrong = {**storage, "auth": {**storage["auth"], "secret_key": "wrong"}}
+    for other, code in (({"storage": wrong}, "authorization"), ({"path": "s3://no-such/t"}, None)):
+        with pytest.raises(Permanent) as caught:
+            make(DeltaSink, **{"path": path, "storage": storage, **other}).check()
+        assert caught.value.hint and code in (None, caught.value.code)
+    bucket.server.gate.stop()
+    try:
+        with pytest.raises(Transient) as lost:
+            make(DeltaSink, path=path, storage=storage).check()
+        assert lost.value.hint
+    finally:
+        bucket.server.gate.start()
+
+
+def make(component: Any, **options: Any) -> Any:
+    return component.create(component.config_type.model_validate(options))
