@@ -21,10 +21,11 @@ from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.operator import AffectedFrame, Input, affected_rows, schema_of
-from penstock.engine.updating.plan import IncrementalPlan, check_operators
+from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.protocols import Selection
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
+from penstock.engine.updating.supported import check_operators
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, table_plan
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
