@@ -40,14 +40,17 @@ class Query:
 
 @dataclass(frozen=True)
 class Window:
-    """A window of event time. Times are in milliseconds."""
+    """A window of event time. Times are in milliseconds. `unit` is that of the calendar."""
 
     kind: str
     width: int
     slide: int
+    unit: str = ""
 
     @property
     def call(self) -> str:
+        if self.kind == "calendar":
+            return f"calendar_window(ts, '{self.unit}')"
         width, slide = _interval(self.width), _interval(self.slide)
         return f"hop({slide}, {width})" if self.kind == "hop" else f"{self.kind}({width})"
 
@@ -55,6 +58,12 @@ class Window:
         """Returns DuckDB's query of rows in each of their windows that are not over."""
         if self.kind == "session":
             return "SELECT * FROM sessions"
+        if self.kind == "calendar":
+            start = f"date_trunc('{self.unit}', make_timestamp(ts * 1000))"
+            return (
+                f"SELECT * FROM (SELECT *, epoch_ms({start}) AS s, "
+                f"epoch_ms({start} + INTERVAL 1 {self.unit}) AS e FROM ({rows})) WHERE e > late"
+            )
         count = -(-self.width // self.slide)
         return (
             f"SELECT *, (ts // {self.slide} - number) * {self.slide} AS s, s + {self.width} AS e "
@@ -99,6 +108,9 @@ class Grammar:
     def hopping(self) -> Window:
         slide, width = self.chance.choice(((5, 10), (4, 10), (3, 20), (2, 10), (7, 10)))
         return Window("hop", width * SECOND, slide * SECOND)
+
+    def calendar(self) -> Window:
+        return Window("calendar", 0, 0, self.chance.choice(("day", "month", "quarter", "year")))
 
     def session(self) -> Window:
         gap = self.chance.choice((1, 2, 4)) * SECOND
@@ -250,6 +262,11 @@ class Grammar:
             lambda: self.windowed("hop of changes", self.hopping(), ("g",), "c"),
             lambda: self.windowed("session of changes", self.session(), ("g", "k"), "c"),
             lambda: self.windowed("session of all changes", self.session(), (), "c"),
+            lambda: self.windowed("calendar", self.calendar(), ("g", "k"), "a"),
+            lambda: self.windowed("calendar of a union", self.calendar(), ("g",), "union"),
+            lambda: self.windowed("calendar of changes", self.calendar(), ("g", "k"), "c"),
+            lambda: self.top(self.calendar(), "rank"),
+            lambda: self.joined_windows("INNER", self.calendar()),
             lambda: self.top(self.tumbling(), "row_number"),
             lambda: self.top(self.hopping(), "rank"),
             lambda: self.nested("tumble of tumbles", self.tumbling()),

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 SECOND = 1000
-BEGIN = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * SECOND
+BEGIN = int(datetime(2025, 12, 31, 23, 59, tzinfo=UTC).timestamp()) * SECOND
+"""A minute before the end of a day and a year."""
 STEP = 20 * SECOND
 """Event time that passes from batch to batch."""
 DELAYS = {"a": 5 * SECOND, "b": 12 * SECOND}

@@ -13,6 +13,7 @@ from penstock.engine.analysis.errors import locate_constant_errors, locate_error
 from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.catalyst.variants import mark_variants
 from penstock.engine.catalyst.views import create_view
+from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.derivation import Derivation, Derive
 from penstock.engine.late.late_search import late_capture
 from penstock.engine.row_checks.result_rows import ResultRows
@@ -70,8 +71,9 @@ class Builder(TableReader, Derivation):
         ends = end_nodes(query, nodes)
         frames: Mapping[str, DataFrame] = {}
         if not any(nodes[name].kind == "source" for name in ends):
-            known = None if self.checks_rows else self.analysis.typed.pop(query.name, None)
-            frames = known or self.typed_frames(query, {})
+            typed = self.analysis.typed.pop(query.name, None)
+            is_known = not self.checks_rows and has_timed_windows(self.checkpoint)
+            frames = (typed if is_known else None) or self.typed_frames(query, {})
         computed = [frame for name, frame in frames.items() if name in self.plan.streams]
         if not all(name in frames for name in ends) or not all(f.isStreaming for f in computed):
             return {}

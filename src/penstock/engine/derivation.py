@@ -26,6 +26,7 @@ from penstock.engine.catalyst.columns import exchange_schema, has_variant, sink_
 from penstock.engine.catalyst.same_type_casts import without_same_type_casts
 from penstock.engine.catalyst.variants import mark_variants, variants_to_json
 from penstock.engine.catalyst.views import create_view
+from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.deduplication.plan import by_event_time
 from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.lookups.lookup_joins import join_lookups
@@ -34,6 +35,7 @@ from penstock.engine.tasks.function import Chain, Step
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
+from penstock.engine.windows.calendar_rows import without_untimed_rows
 from penstock.engine.windows.calendar_windows import by_calendar_windows
 from penstock.engine.windows.event_time_groups import by_windows_only
 from penstock.engine.windows.null_keys import by_known_keys
@@ -159,6 +161,9 @@ class Derivation(BuildContext):
                 frame = join_lookups(frame)
             if not frame.isStreaming:
                 frame = by_event_time(frame)
+            if node.operation is None and has_timed_windows(self.checkpoint):
+                # A change without a time must reach the sinks.
+                frame = without_untimed_rows(frame)
             frame = by_calendar_windows(without_same_type_casts(frame))
             return by_known_keys(by_windows_only(frame))
         try:
@@ -168,7 +173,9 @@ class Derivation(BuildContext):
             if node.name not in self.analysis.verified:
                 has_rows = check_transform(node, tables, self.plan.streams, session)
                 self.analysis.needs_input[node.name] = not has_rows
-            return as_inserts(table_of(node, tables, session), node.operation)
+            untimed = not has_timed_windows(self.checkpoint)
+            table = table_of(node, tables, session, keeps_untimed=untimed)
+            return as_inserts(table, node.operation)
         finally:
             for name, frame in inputs.items():
                 create_view(frame, name)

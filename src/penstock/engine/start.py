@@ -20,6 +20,7 @@ from penstock.engine.checkpoints.stream_state import (
     has_exact_sums,
     has_same_joins,
     record_stream_state,
+    record_timed_windows,
 )
 from penstock.engine.deduplication.plan import by_event_time_of_stream
 from penstock.engine.deduplication.state import KeptRows
@@ -98,6 +99,7 @@ def start(
             known, _ = executed_stream(unchecked[query.root], checkpoint)
             check_stream_state(query, known, checkpoint)
             record_stream_state(known, checkpoint)
+        record_timed_windows(checkpoint)
         callback = Callback(runner)
         writer = (
             stream.writeStream.queryName(query.name)

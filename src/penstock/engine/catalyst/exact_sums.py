@@ -11,8 +11,10 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql.functions import concat, lit, raise_error, shiftleft, shiftright, when
 
+from penstock.engine.catalyst.java_trees import children_of, with_expressions
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import class_name, has_metadata, map_children, scala_items
+from penstock.engine.catalyst.wide_sums import wide_total
 
 _TOTAL = "decimal(38,0)"
 _LONG = "decimal(19,0)"
@@ -21,11 +23,21 @@ _MARK = "penstock.total"
 _ANSI = "ANSI"
 _BITS = 32
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
+_Result = Callable[[Column], Any]
+"""The result of an aggregate function by the column of its total, as an expression."""
 
 
 def with_totals(catalyst: Catalyst, rows: Any, results: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Returns rows of groups with exact totals in place of sums of BIGINT, and their results."""
-    return _with_totals(catalyst, rows, results, lambda call: _over_decimals(catalyst, call))
+    """Returns rows of groups with exact totals in place of sums, and their results."""
+
+    def total_of(call: Any) -> tuple[Any, _Result] | None:
+        wide = wide_total(catalyst, call)
+        if wide is not None:
+            return catalyst.converted(wide.value), wide.result
+        return (_over_decimals(catalyst, call), checked) if is_long_sum(call) else None
+
+    checked = _checked(catalyst)
+    return _with_totals(catalyst, rows, results, total_of)
 
 
 def with_marked_totals(
@@ -35,12 +47,33 @@ def with_marked_totals(
 
     The state is the same as without totals.
     """
-    return _with_totals(
-        catalyst,
-        rows,
-        results,
-        lambda call: catalyst.converted(catalyst.column(call).cast(_TOTAL)),
-    )
+
+    def total_of(call: Any) -> tuple[Any, _Result] | None:
+        if not is_long_sum(call):
+            return None
+        return catalyst.converted(catalyst.column(call).cast(_TOTAL)), checked
+
+    checked = _checked(catalyst)
+    return _with_totals(catalyst, rows, results, total_of)
+
+
+def with_window_totals(catalyst: Catalyst, window: Any) -> tuple[Any, list[Any]] | None:
+    """Returns rows with exact totals in place of sums of BIGINT with OVER, and their results.
+
+    Returns None for window functions without such sums.
+    """
+    replaced, results = [], scala_items(window.child().output())
+    for item in scala_items(window.windowExpressions()):
+        call, *spec = children_of(children_of(item)[0]) or [None]
+        if call is None or not is_long_sum(call):
+            results.append(item.toAttribute())
+            continue
+        parts = catalyst.sequence([_over_decimals(catalyst, call), *spec])
+        total = _marked(catalyst, children_of(item)[0].withNewChildren(parts), item.name())
+        replaced.append((item, total))
+        checked = catalyst.converted(long_of_total(catalyst.column(total.toAttribute())))
+        results += catalyst.rename([checked], [item.toAttribute()])
+    return (with_expressions(window, replaced), results) if replaced else None
 
 
 def has_total(column: Any) -> bool:
@@ -93,19 +126,32 @@ def _overflow(total: Column) -> Column:
     return raise_error(concat(lit("the sum "), total.cast("string"), lit(" overflows BIGINT")))
 
 
+def _checked(catalyst: Catalyst) -> _Result:
+    return lambda total: catalyst.converted(long_of_total(total))
+
+
 def _with_totals(
-    catalyst: Catalyst, rows: Any, results: Sequence[Any], total_of: Callable[[Any], Any]
+    catalyst: Catalyst,
+    rows: Any,
+    results: Sequence[Any],
+    total_of: Callable[[Any], tuple[Any, _Result] | None],
 ) -> tuple[Any, list[Any]]:
+    """Returns rows and results by `total_of`: the total of a call, and its result."""
     items, replaced = scala_items(rows.aggregateExpressions()), []
     for index, item in enumerate(items):
-        if class_name(item) == "Alias" and is_long_sum(item.child()):
-            items[index] = _marked(catalyst, total_of(item.child()), item.name())
-            replaced.append((item.exprId(), items[index].toAttribute()))
+        found = total_of(item.child()) if class_name(item) == "Alias" else None
+        if found is not None:
+            total, result = found
+            items[index] = _marked(catalyst, total, item.name())
+            replaced.append((index, item.exprId(), result))
     if not replaced:
         return rows, list(results)
     groups, columns = rows.groupingExpressions(), catalyst.sequence(items)
     rows = catalyst.plans.Aggregate(groups, columns, rows.child(), rows.hint())
-    return rows, [_over_totals(catalyst, result, replaced) for result in results]
+    rows = rows if rows.resolved() else catalyst.analyzed(rows)
+    output = scala_items(rows.output())
+    checked = [(sum_, result(catalyst.column(output[index]))) for index, sum_, result in replaced]
+    return rows, [_over_totals(catalyst, result, checked) for result in results]
 
 
 def _over_decimals(catalyst: Catalyst, call: Any) -> Any:
@@ -124,16 +170,11 @@ def _marked(catalyst: Catalyst, total: Any, name: str) -> Any:
     return catalyst.expressions.Alias(total, name, named, none, some, none)
 
 
-def _over_totals(catalyst: Catalyst, result: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:
+def _over_totals(catalyst: Catalyst, result: Any, checked: Sequence[tuple[Any, Any]]) -> Any:
     """Returns an expression with checked totals in place of sums."""
     if class_name(result) == "AttributeReference":
-        for sum_, total in replaced:
-            if result.exprId().equals(sum_):
-                return catalyst.converted(long_of_total(catalyst.column(total)))
-        return result
-    return map_children(
-        result, lambda child: _over_totals(catalyst, child, replaced), catalyst.java
-    )
+        return next((value for sum_, value in checked if result.exprId().equals(sum_)), result)
+    return map_children(result, lambda child: _over_totals(catalyst, child, checked), catalyst.java)
 
 
 def _with_halves(catalyst: Catalyst, expression: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -61,6 +62,21 @@ public String expressions(Object plan) {
 
 public String find(Object root, String name) {
   StringBuilder text = new StringBuilder();
+  addFound(root, name, text);
+  return text.toString();
+}
+
+public String findInExpressions(Object plan, String name) {
+  StringBuilder text = new StringBuilder();
+  scala.collection.Iterator expressions =
+      ((org.apache.spark.sql.catalyst.plans.QueryPlan) plan).expressions().iterator();
+  while (expressions.hasNext()) {
+    addFound(expressions.next(), name, text);
+  }
+  return text.toString();
+}
+
+private void addFound(Object root, String name, StringBuilder text) {
   java.util.ArrayDeque pending = new java.util.ArrayDeque();
   pending.push(root);
   while (!pending.isEmpty()) {
@@ -75,7 +91,28 @@ public String find(Object root, String name) {
       pending.push(below.next());
     }
   }
-  return text.toString();
+}
+
+public Object replaced(Object plan, java.util.List pairs) {
+  return ((org.apache.spark.sql.catalyst.plans.QueryPlan) plan)
+      .mapExpressions(new Replacement(pairs));
+}
+
+static class Replacement extends scala.runtime.AbstractFunction1 {
+  private final java.util.List pairs;
+
+  Replacement(java.util.List pairs) {
+    this.pairs = pairs;
+  }
+
+  public Object apply(Object node) {
+    for (int i = 0; i < pairs.size(); i += 2) {
+      if (pairs.get(i) == node) {
+        return pairs.get(i + 1);
+      }
+    }
+    return ((org.apache.spark.sql.catalyst.trees.TreeNode) node).mapChildren(this);
+  }
 }
 
 private static Object[] patterns(String names) {
@@ -147,6 +184,18 @@ def nodes_of_class(root: Any, name: str) -> list[Any]:
     """Returns the nodes of a class in a tree, a node before those below it."""
     client = root._gateway_client
     return _objects(_trees(client).find(root, name), client)
+
+
+def expressions_of_class(plan: Any, name: str) -> list[Any]:
+    """Returns the expressions of a class in those of an operator."""
+    client = plan._gateway_client
+    return _objects(_trees(client).findInExpressions(plan, name), client)
+
+
+def with_expressions(plan: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:
+    """Returns an operator with other expressions in place of some parts of its expressions."""
+    pairs = [each for pair in replaced for each in pair]
+    return _trees(plan._gateway_client).replaced(plan, pairs) if pairs else plan
 
 
 def contains_pattern(node: Any, patterns: str, only_streams: bool) -> bool:

@@ -12,8 +12,10 @@ from penstock.engine.catalyst.java_trees import (
     CLASS_NAME,
     children_of,
     contains_pattern,
+    expressions_of_class,
     items_of,
     parts_of,
+    with_expressions,
 )
 
 WATERMARK_DELAY = "spark.watermarkDelayMs"
@@ -63,6 +65,8 @@ def with_children(node: Any, old: Sequence[Any], new: Sequence[Any], java: Any) 
     return node.withNewChildren(scala_sequence(java, new))
 
 
+_SUBQUERIES = ("Exists", "LateralSubquery", "ListQuery", "ScalarSubquery")
+
 Rewrite = Callable[[Any, Any], Any]
 """A function of an operator and the Java packages: returns the operator itself or another one."""
 
@@ -73,12 +77,17 @@ def rewrite_streams(frame: DataFrame, rewrite: Rewrite, *patterns: str) -> DataF
 
 
 def rewrite_operators(
-    frame: DataFrame, rewrite: Rewrite, *patterns: str, only_streams: bool = False
+    frame: DataFrame,
+    rewrite: Rewrite,
+    *patterns: str,
+    only_streams: bool = False,
+    subqueries: bool = False,
 ) -> DataFrame:
     """Returns a frame in which `rewrite` replaced operators, from below upwards.
 
     Parts of the plan that have none of the operators are skipped: `patterns` are names of
-    Spark's TreePattern, as `AGGREGATE`. Reads no data.
+    Spark's TreePattern, as `AGGREGATE`. With `subqueries` also the operators of subqueries are
+    replaced. Reads no data.
     """
     java: Any = java_names(frame.sparkSession)
     names = " ".join(patterns)
@@ -86,7 +95,18 @@ def rewrite_operators(
     def visit(part: Any) -> Any:
         below = parts_of(part, names, only_streams)
         new = [visit(child) if contains else child for child, contains in below]
-        return rewrite(with_children(part, [child for child, _ in below], new, java), java)
+        part = with_children(part, [child for child, _ in below], new, java)
+        if subqueries and contains_pattern(part, "PLAN_EXPRESSION", only_streams):
+            part = with_expressions(part, list(visited(part)))
+        return rewrite(part, java)
+
+    def visited(part: Any) -> Iterator[tuple[Any, Any]]:
+        """Yields the subqueries in the expressions of an operator with others in their place."""
+        for kind in _SUBQUERIES:
+            for subquery in expressions_of_class(part, kind):
+                plan = subquery.plan()
+                if contains_pattern(plan, names, only_streams):
+                    yield subquery, subquery.withNewPlan(visit(plan))
 
     plan = analyzed_plan(frame)
     if not contains_pattern(plan, names, only_streams):

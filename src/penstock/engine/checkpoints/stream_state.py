@@ -28,6 +28,7 @@ from penstock.plan.model import Query
 
 _RECORD = "penstock-operators.json"
 _EXACT_SUMS = "penstock-exact-sums"
+_TIMED_WINDOWS = "penstock-timed-windows"
 
 
 def check_stream_state(query: Query, stream: DataFrame, checkpoint: Path) -> None:
@@ -50,6 +51,22 @@ def has_same_joins(one: DataFrame, other: DataFrame) -> bool:
 def has_exact_sums(checkpoint: Path) -> bool:
     """Returns whether the state in a checkpoint has exact sums, as a new state does."""
     return (checkpoint / _EXACT_SUMS).exists() or OffsetLog(checkpoint).planned is None
+
+
+def has_timed_windows(checkpoint: Path | None) -> bool:
+    """Returns whether a query has no rows without a time in windows of the calendar.
+
+    An earlier version had them. A query that it has started keeps them, as its state does.
+    """
+    if checkpoint is None or (checkpoint / _TIMED_WINDOWS).exists():
+        return True
+    return OffsetLog(checkpoint).planned is None
+
+
+def record_timed_windows(checkpoint: Path) -> None:
+    """Records before the first batch of a query that its windows have no rows without a time."""
+    if OffsetLog(checkpoint).planned is None:
+        replace_durably(checkpoint / _TIMED_WINDOWS, "")
 
 
 def record_stream_state(stream: DataFrame, checkpoint: Path) -> None:

@@ -18,12 +18,12 @@ from pyspark.sql.utils import is_remote
 from penstock.core.errors import RecordError
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import to_arrow
-from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import analyzed_plan, frame_of
+from penstock.engine.catalyst.logical_plans import Catalyst, named
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, frame_of
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.row_checks.checked_plan import ROW, without_ctes
 from penstock.engine.row_checks.data_errors import require_data_error
-from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide
+from penstock.engine.row_checks.result_rows import ResultRows, combinations, divide, divide_window
 from penstock.engine.row_checks.row_checks import Check, find_checks, number_rows
 from penstock.engine.sinks.sink_rows import computed
 from penstock.engine.tasks.dead_letter_writer import Stage
@@ -147,7 +147,7 @@ class FailingRowFilter:
                 added = _join(values, numbers, "left_semi").select(ROW).toArrow().column(0)
                 reported = pc.unique(added.combine_chunks()).sort()
                 self._failures.append(_Failures(node, values, checks, reported))
-                valid[name] = self._without(rows, numbers).select(weighted[name].columns)
+                valid[name] = _select(self._without(rows, numbers), weighted[name].columns)
         return valid
 
     def select_results(
@@ -174,7 +174,7 @@ class FailingRowFilter:
         reported = added_numbers(_join(rows, numbers, "left_semi"))
         values = added_rows(rows, None)
         self._failures.append(_Failures(node, values, checks, reported, "output"))
-        valid = self._without(rows, numbers).select(frame.columns)
+        valid = _select(self._without(rows, numbers), frame.columns)
         return weighted_leaf(catalyst, valid, results.rows, inserts_only=changes.inserts_only)
 
     def _derive(
@@ -204,11 +204,15 @@ class FailingRowFilter:
             create_view(frames[name], name)
 
     def _without_failing_results(self, node: Node, frame: DataFrame) -> DataFrame:
-        """Returns a frame without the rows of groups on which expressions over aggregates fail."""
+        """Returns a frame without the rows of groups and windows on which results fail."""
         session = frame.sparkSession
         plan = whole = without_ctes(frame)
-        for following in reversed(range(len(aggregations(plan)))):
-            results = divide(plan, aggregations(plan)[-1 - following], session)
+        for following in reversed(range(len(combinations(plan)))):
+            part = combinations(plan)[-1 - following]
+            is_window = class_name(part) == "Window"
+            results = (divide_window if is_window else divide)(plan, part, session)
+            if results is None:
+                continue
             rows, checks = self._result_rows(results.frame(session), results.checks)
             numbers = self._failing_numbers(checks)
             if len(numbers):
@@ -275,6 +279,10 @@ def branch_of(builder: Builder, query: Query, sink: Node) -> Query:
     """Returns a query with only the batch nodes upstream of a sink."""
     above = upstream([sink.name], builder.plan.nodes)
     return replace(query, batch_nodes=tuple(n for n in query.batch_nodes if n in above))
+
+
+def _select(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    return rows.select(*map(named, columns))
 
 
 def _join(rows: DataFrame, numbers: pa.Array, how: str) -> DataFrame:

@@ -80,7 +80,7 @@ _ADVICE = re.compile(
 )
 _RAISED = "user-raised-exception"
 _OWN = {
-    "arithmetic-overflow": re.compile(r"the sum -?\d+ overflows BIGINT"),
+    "arithmetic-overflow": re.compile(r"the sum -?[\d.]+ (\w+ )?overflows [A-Z]"),
     "duplicated-map-key": re.compile("a key of a map is duplicated"),
     "function-failed": re.compile(r"function \"\w+\" failed: "),
     "missing-value": re.compile(r"column \".*?\" is null; expected a value"),

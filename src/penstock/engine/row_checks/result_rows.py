@@ -13,7 +13,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from penstock.engine.catalyst.aggregates import divide_as_planned
-from penstock.engine.catalyst.exact_sums import has_total, with_marked_totals, with_totals
+from penstock.engine.catalyst.exact_sums import (
+    has_total,
+    with_marked_totals,
+    with_totals,
+    with_window_totals,
+)
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.messages import without_column_ids
@@ -109,16 +114,35 @@ def aggregations(plan: Any) -> list[Any]:
     return find_parts(plan, lambda part: class_name(part) == "Aggregate")
 
 
+def combinations(plan: Any) -> list[Any]:
+    """Returns the aggregations and the window functions of a plan, from below."""
+    return find_parts(plan, lambda part: class_name(part) in ("Aggregate", "Window"))
+
+
 def find_parts(plan: Any, is_found: Callable[[Any], bool]) -> list[Any]:
     """Returns the parts of a plan that fulfil a condition, from below."""
     found = [each for child in children_of(plan) for each in find_parts(child, is_found)]
     return [*found, plan] if is_found(plan) else found
 
 
+def divide_window(plan: Any, window: Any, session: SparkSession) -> ResultRows | None:
+    """Returns the rows of window functions of a plan, with exact totals in place of sums.
+
+    Returns None without sums.
+    """
+    catalyst = Catalyst(session)
+    totals = with_window_totals(catalyst, window)
+    if totals is None:
+        return None
+    divided = catalyst.analyzed(catalyst.project(*totals))
+    above = replace_part(plan, window, divided, catalyst.java)
+    return ResultRows(divided.child(), above, column_names(*totals))
+
+
 def divide(plan: Any, aggregate: Any, session: SparkSession) -> ResultRows:
     """Returns the rows of an aggregation of a plan, divided from the expressions over the rows.
 
-    The rows have exact totals in place of sums of BIGINT.
+    The rows have exact totals in place of sums.
     """
     catalyst = Catalyst(session)
     groups = divide_as_planned(catalyst, aggregate)

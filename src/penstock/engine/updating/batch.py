@@ -14,16 +14,18 @@ from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import OperatorSchema, different_state
+from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.changelog import to_changes, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.operator import AffectedFrame, Input, affected_rows, schema_of
-from penstock.engine.updating.plan import IncrementalPlan, check_operators
+from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.protocols import Selection
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
+from penstock.engine.updating.supported import check_operators
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, table_plan
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
@@ -43,7 +45,8 @@ class UpdatingBatch:
 
     Their state before the batch is `version`. The computation of their changes writes the state
     after the batch, which `commit` makes the current one. `time` is that of the batch, in
-    milliseconds: the same in each attempt. `select` chooses the computed rows.
+    milliseconds: the same in each attempt. `select` chooses the computed rows. `keeps_untimed` is
+    an argument of `table_of`.
     """
 
     plan: Plan
@@ -53,6 +56,7 @@ class UpdatingBatch:
     time: int
     version: StateVersion
     select: Selection | None = None
+    keeps_untimed: bool = False
     _weighted: dict[str, DataFrame] = field(default_factory=dict)
     _operators: dict[str, tuple[BucketFiles, DataFrame]] = field(default_factory=dict)
     _schemas: dict[str, OperatorSchema] = field(default_factory=dict)
@@ -65,8 +69,9 @@ class UpdatingBatch:
     ) -> UpdatingBatch:
         """Begins an attempt of a batch. Raises StateError if the state is damaged."""
         directory = OperatorStateDirectory(checkpoint / "updating", BUCKETS)
-        time = OffsetLog(checkpoint).time(number)
-        return cls(plan, session, directory, number, time, directory.before(number))
+        time, untimed = OffsetLog(checkpoint).time(number), not has_timed_windows(checkpoint)
+        version = directory.before(number)
+        return cls(plan, session, directory, number, time, version, keeps_untimed=untimed)
 
     @classmethod
     def next(cls, plan: Plan, session: SparkSession, checkpoint: Path) -> UpdatingBatch | None:
@@ -78,8 +83,8 @@ class UpdatingBatch:
         last = directory.last
         if last is None:
             return None
-        version = directory.before(last + 1)
-        return cls(plan, session, directory, last + 1, version.time, version)
+        version, untimed = directory.before(last + 1), not has_timed_windows(checkpoint)
+        return cls(plan, session, directory, last + 1, version.time, version, None, untimed)
 
     def again(self, select: Selection | None = None) -> UpdatingBatch:
         """Returns the batch for another computation, which replaces that of the same transforms.
@@ -101,7 +106,8 @@ class UpdatingBatch:
             weighted = self.select.select_inputs(node, weighted)
         leaves = leaves_of(weighted, self.session)
         inputs = {rdd_of(leaf): weighted[name] for name, leaf in leaves.items()}
-        table = table_of(node, {**weighted, **leaves}, self.session)
+        tables, untimed = {**weighted, **leaves}, self.keeps_untimed
+        table = table_of(node, tables, self.session, keeps_untimed=untimed)
         template = ScalarSubqueries(catalyst, inputs.keys()).replace(table_plan(table))
         inserts = frozenset(rdd_of(leaves[name]) for name in self._inserts_only & leaves.keys())
         select = None

@@ -7,15 +7,14 @@ after the batch, and as they were before. The rows of the second result are retr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
-from penstock.core.errors import PlanError
 from penstock.engine.catalyst.aggregates import divide_in_order
-from penstock.engine.catalyst.exact_sums import with_totals
+from penstock.engine.catalyst.exact_sums import with_totals, with_window_totals
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
@@ -30,20 +29,9 @@ from penstock.engine.updating.accumulation import Accumulation, functions_of
 from penstock.engine.updating.first_rows import first_rows, limited_window
 from penstock.engine.updating.operator import AFTER, BEFORE, AffectedFrame, Input, whole_rows
 from penstock.engine.updating.protocols import Select, State
-from penstock.engine.updating.template import reads
+from penstock.engine.updating.supported import LIMITS, ROW_BY_ROW, TRANSPARENT, VISITED
 from penstock.engine.updating.weighted import Weighted, signed, union, weighted_leaf
 
-_TRANSPARENT = frozenset({
-    "RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint", "Sort",
-    "SubqueryAlias", "View", "WindowGroupLimit",
-})  # fmt: skip
-"""Operators whose output is that of their input, as a multiset."""
-_ROW_BY_ROW = frozenset({"ArrowEvalPython", "BatchEvalPython", "Filter", "Generate"})
-"""Operators that compute each row by itself, and keep the columns of their input."""
-_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
-_VISITED = frozenset({"Aggregate", "Expand", "Join", "Project", "Union", "Window"})
-"""Operators with a method of `IncrementalPlan`."""
-_SUPPORTED = frozenset({"LogicalRDD"}) | _TRANSPARENT | _ROW_BY_ROW | _LIMITS | _VISITED
 _WITH_TABLE = {
     0: ("Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"),
     1: ("Cross", "Inner", "RightOuter"),
@@ -87,7 +75,7 @@ class IncrementalPlan:
             inserts_only = leaf in self._inserts_only
             rows = self._inputs[leaf]
             return weighted_leaf(self._catalyst, rows, plan, inserts_only=inserts_only)
-        if kind in _LIMITS:
+        if kind in LIMITS:
             return self._limit(plan)
         if kind == "Filter" and (limited := limited_window(plan)) is not None:
             place, last = limited
@@ -95,13 +83,17 @@ class IncrementalPlan:
         children = [self._changes(child) for child in children_of(plan)]
         if all(child.is_static for child in children):
             return Weighted(plan, None)
-        if kind in _TRANSPARENT:
+        if kind in TRANSPARENT:
             return children[0]
-        if kind in _ROW_BY_ROW:
+        if kind in ROW_BY_ROW:
             return self._over(plan, children)
-        assert kind in _VISITED, kind
+        assert kind in VISITED, kind
         if kind == "Aggregate" and self._select is not None:
             return self._selected_groups(plan, children, self._select)
+        if kind == "Window" and self._select is not None:
+            totals = with_window_totals(self._catalyst, plan)
+            if totals is not None:
+                return self._selected(plan, totals, [], children, self._select)
         changes: Weighted = getattr(self, f"_{kind.lower()}")(plan, children)
         if kind in _RESULTS and self._select is not None:
             return self._select(ResultRows.of(plan, self._template), changes)
@@ -111,11 +103,25 @@ class IncrementalPlan:
         """Returns an aggregate whose columns are computed for the chosen groups only."""
         calls = functions_of(scala_items(plan.aggregateExpressions()))
         groups = divide_in_order(self._catalyst, plan, calls)
-        names, (rows, results) = column_names(*groups), with_totals(self._catalyst, *groups)
-        divided = self._catalyst.analyzed(self._catalyst.project(rows, results))
-        above = replace_part(self._template, plan, divided, self._catalyst.java)
-        found = ResultRows(divided.child(), above, names)
-        return self._project(divided, [select(found, self._aggregate(rows, children))])
+        names, totals = column_names(*groups), with_totals(self._catalyst, *groups)
+        return self._selected(plan, totals, names, children, select)
+
+    def _selected(
+        self,
+        plan: Any,
+        divided: tuple[Any, list[Any]],
+        names: Sequence[str],
+        children: Sequence[Weighted],
+        select: Select,
+    ) -> Weighted:
+        """Returns an operator, divided into rows and results, whose results are of chosen rows."""
+        rows, results = divided
+        names = names or column_names(rows, results)
+        compute = self._aggregate if class_name(plan) == "Aggregate" else self._window
+        both = self._catalyst.analyzed(self._catalyst.project(rows, results))
+        above = replace_part(self._template, plan, both, self._catalyst.java)
+        found = ResultRows(both.child(), above, names)
+        return self._project(both, [select(found, compute(rows, children))])
 
     def _inserted(self, changes: Weighted) -> Weighted:
         """Returns changes as they are; the rows of a static table are added by the first batch."""
@@ -259,43 +265,9 @@ def _is_session(expression: Any) -> bool:
 def _sorted_rows(plan: Any) -> Any:
     """Returns the plan of the rows that ORDER BY with LIMIT sorts, or that LIMIT alone reads."""
     below = plan
-    while class_name(below) in _LIMITS:
+    while class_name(below) in LIMITS:
         below = below.child()
     limited = below
     while class_name(below) == "Project":
         below = below.child()
     return below.child() if class_name(below) == "Sort" else limited
-
-
-def check_operators(plan: Any, leaves: Collection[int]) -> None:
-    """Checks that all operators over `leaves`, RDDs, are supported. Raises PlanError."""
-    if not reads(plan, leaves):
-        return
-    kind = class_name(plan)
-    subqueries = any(reads(query, leaves) for query in scala_items(plan.subqueries()))
-    if subqueries or kind not in _SUPPORTED:
-        place = f"A subquery in {kind}" if subqueries else f"The operator {kind}"
-        raise PlanError(
-            f"{place} of Spark is not supported in an updating query",
-            code="unsupported-updating",
-            hint="Compute it in a transform before the updating query.",
-        )
-    if kind == "Window" and _numbers_unordered_rows(plan):
-        raise PlanError(
-            "LIMIT in a correlated subquery needs ORDER BY, by columns that the subquery selects",
-            code="unsupported-updating",
-            hint="Select the columns of ORDER BY, in a LATERAL subquery.",
-        )
-    for child in children_of(plan):
-        check_operators(child, leaves)
-
-
-def _numbers_unordered_rows(window: Any) -> bool:
-    """Returns whether a window, as of LIMIT in a correlated subquery, numbers rows by no order."""
-    functions = [
-        class_name(function)
-        for alias in scala_items(window.windowExpressions())
-        for expression in children_of(alias)
-        for function in children_of(expression)
-    ]
-    return "RowNumber" in functions and not scala_items(window.orderSpec())

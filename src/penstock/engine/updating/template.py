@@ -18,6 +18,7 @@ from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.lookups.lookup_joins import join_lookups
 from penstock.engine.row_checks.checked_plan import without_ctes
+from penstock.engine.windows.calendar_rows import without_untimed_rows
 from penstock.plan.model import Node
 
 _REWRITES = (
@@ -31,14 +32,24 @@ _OPTIMIZATIONS = ("PushDownPredicates", "ColumnPruning", "CollapseProject", "Rem
 _ROUNDS = 3
 
 
-def table_of(node: Node, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-    """Returns the output of a transform over tables. The inputs become temporary views."""
+def table_of(
+    node: Node,
+    inputs: Mapping[str, DataFrame],
+    session: SparkSession,
+    *,
+    keeps_untimed: bool = False,
+) -> DataFrame:
+    """Returns the output of a transform over tables. The inputs become temporary views.
+
+    With `keeps_untimed` windows of the calendar have rows without a time.
+    """
     assert node.frame_transform is not None
     transform = copy.copy(node.frame_transform)
     transform.changes = None
     for name, frame in inputs.items():
         create_view(frame, name)
-    return join_lookups(transform.relate(inputs, session))
+    table = join_lookups(transform.relate(inputs, session))
+    return table if keeps_untimed else without_untimed_rows(table)
 
 
 def table_plan(table: DataFrame) -> Any:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from penstock.core.text import did_you_mean
-from penstock.sql.text.calls import literal, rewrite_call
+from penstock.sql.dialect.relation import CALENDAR, Spec
+from penstock.sql.text.calls import literal, rewrite_call, whole_call
 from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.query import Part
 from penstock.sql.text.quoting import quote
 from penstock.sql.text.sql import Call, Sql
 
@@ -36,6 +38,22 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
             hint = did_you_mean(unit, _UNITS) or f"write one of {', '.join(_UNITS)}"
             raise _error(sql, call, 1, f"calendar_window has no unit '{unit}'", hint)
         yield rewrite_call(sql, call, _template(unit, _zone(sql, call)))
+
+
+def calendar_window(sql: Sql, part: Part) -> Spec | None:
+    """Returns the window of the calendar whose struct a part is; None for another part.
+
+    The length is 0: windows of a unit have different ones.
+    """
+    call = whole_call(sql, part, "named_struct")
+    if call is None or len(call.arguments) != 4 or literal(sql, call.arguments[0]) != "start":
+        return None
+    first, last = call.arguments[1]
+    zone = sql[last - 2].value if sql.word(first) == "TO_UTC_TIMESTAMP" else ""
+    for trunc in sql.calls("date_trunc", first=first, last=last):
+        unit = literal(sql, trunc.arguments[0]) if trunc.arguments else None
+        return None if unit is None else (f"{CALENDAR}{unit} {zone}", 0, 0)
+    return None
 
 
 def _template(unit: str, zone: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import Self
 
 from penstock.core.text import did_you_mean
 from penstock.sql.dialect.lineage import is_aggregate
-from penstock.sql.dialect.relation import InputRelation, Output, Spec
+from penstock.sql.dialect.relation import CALENDAR, InputRelation, Output, Spec
 from penstock.sql.text.edits import DialectError, Edit, Translation
 from penstock.sql.text.query import Part, Query, Select, Source, read_query
 from penstock.sql.text.quoting import quoted
@@ -44,9 +44,12 @@ class EventTimes:
         return Translation.of(self.sql.text).edit(dict.fromkeys(self.edits))
 
     def _window_column(self, source: Source) -> tuple[str | None, Spec | None]:
-        """Returns a column of windows of Spark, and the window. Sessions are structs without it."""
+        """Returns a column of windows of Spark, and the window.
+
+        Sessions and windows of the calendar are structs without it.
+        """
         for column, spec in self.outputs[source].windows.items():
-            if spec is None or spec[0] != "session":
+            if spec is None or not (spec[0] == "session" or spec[0].startswith(CALENDAR)):
                 return column, spec
         return None, None
 

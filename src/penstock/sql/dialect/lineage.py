@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from penstock.sql.dialect.calendar_windows import calendar_window
 from penstock.sql.dialect.relation import Bound, Output, Spec
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS, read_window, spark_window
 from penstock.sql.functions import AGGREGATES
@@ -35,6 +36,10 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
                     time = time or output.time
             continue
         name, spec = _item_window(sql, item, known)
+        if name is None and select.groups and item.name:
+            # A watermark completes the windows of the calendar that a query groups by.
+            spec = calendar_window(sql, item.expression)
+            name = None if spec is None else item.name
         if name is not None:
             found[name.lower()] = spec
             if item.name is None and whole_call(sql, item.expression, *WINDOWS) is not None:

@@ -6,7 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Spec = tuple[str, float, float]
-"""A window: its function, width and slide in seconds; of a session, its gap."""
+"""A window: its function, width and slide in seconds; of a session, its gap.
+
+A window of the calendar has `CALENDAR`, its unit and its zone in place of a function.
+"""
+CALENDAR = "calendar "
 
 Bound = tuple[str, Spec]
 """The start or the end of a window: the name of the field, and the window."""
