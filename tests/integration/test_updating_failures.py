@@ -249,11 +249,11 @@ def test_groups_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_aggregate_overflows(workspace: Workspace) -> None:
-    sql = "SELECT city, CAST(sum(CAST(x AS DECIMAL(38, 19))) AS BIGINT) AS q, "
+    sql = "SELECT city, CAST(sum(DISTINCT CAST(x AS DECIMAL(38, 19))) AS BIGINT) AS q, "
     sql += "count(DISTINCT text) AS d FROM orders GROUP BY city"
     text = pipeline({"sums": sql})
     large = {"city": "Oslo", "x": 2**63 - 1, "text": "7"}
-    put_orders(workspace, BATCHES[1][2:], [{"id": 7, **large}, {"id": 8, **large}])
+    put_orders(workspace, BATCHES[1][2:], [{"id": 7, **large}, {"id": 8, **large, "x": 2**63 - 2}])
     handle = workspace.start(text, until="caught_up")
     outcome = handle.wait(120)
     assert outcome is not None and outcome.ending == "failed"

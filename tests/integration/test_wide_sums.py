@@ -116,6 +116,8 @@ def test_whole_input(workspace: Workspace) -> None:
         elif name.startswith("day") or name == "months":
             unit = {"days": DAYS, "day_averages": DAYS // 3}.get(name, MONTHS)
             assert rows["null"] is None and str(unit) in str(rows["order"]), rows
+    codes = {each["code"] for each in workspace.dead_letters() if each["node"] != "averages"}
+    assert codes == {"arithmetic-overflow"}
     (message,) = [
         each["message"] for each in workspace.dead_letters() if each["node"] == "decimals"
         and json.loads(each["payload"])["k"] == "above"
