@@ -209,17 +209,20 @@ def test_state_remains_valid_when_rows_are_checked(
     ]
 
 
-def test_a_failure_in_a_join_names_the_expression(workspace: Workspace) -> None:
-    text = STATES.replace("p.n = o.k", "CAST(concat('x', p.n) AS INT) = o.k")
+def test_a_failure_in_a_time_bound_names_the_expression(workspace: Workspace) -> None:
+    """Spark removes rows from the state of a join by its comparisons of event times."""
+    failing = "CAST(concat('x', p.n) AS INT)"
+    bound = f"p.at >= o.seen - make_dt_interval(0, 0, 0, {failing})"
+    text = STATES.replace("p.n = o.k", f"p.n = o.k AND {bound}")
     put_numbers(workspace, 0, {0: "500"})
-    put_names(workspace, 0, {0: at(0).isoformat()})
+    put_names(workspace, 0, {500: at(0).isoformat()})
     outcome = workspace.start(text, until="caught_up").wait(120)
     assert outcome is not None
     (error,) = outcome.errors.values()
     assert error.code == "cast-invalid-input"
     assert str(error.message).startswith('transform "joined" (type: sql): The value ')
     assert error.where is not None and error.where.text[error.where.column - 1 :].startswith(
-        "CAST(concat('x', p.n) AS INT)"
+        failing
     )
     assert error.hint is not None and error.hint.startswith("Compute the expression in a transform")
 

@@ -80,3 +80,108 @@ def test_joined_rows(workspace: Workspace) -> None:
     assert sorted(workspace.result("outer_out").rows()) == [(1, 1), (2, 4), (4, 3), (6, 1), (7, 2)]
     assert sorted(workspace.result("groups_out").rows()) == [(at(0), 15, -12), (at(120), 6, -12)]
     assert sorted(workspace.result("chained_out").rows()) == [(3, 2), (6, 7), (12, 1), (12, 6)]
+
+
+Q = "12 DIV y AS q"
+FAILING = {
+    "above": f"SELECT a.id FROM a JOIN b ON {ON} WHERE b.kind = 'x' AND 12 DIV b.y > 0 "
+    "AND CAST(a.text AS INT) > b.y - 100",
+    "below": f"WITH c AS (SELECT at, k, {Q} FROM b) SELECT a.n, b.q FROM "
+    f"(SELECT *, CAST(text AS INT) AS n FROM a WHERE unused = 'u') a JOIN c b ON {ON}",
+    "condition": f"SELECT a.id, b.y FROM a JOIN b ON {ON} AND 12 DIV b.y > 0 "
+    "AND 12 DIV (a.id - b.y) < 100",
+    "keys": "SELECT a.id, b.y FROM a JOIN b ON a.k + CAST(a.text AS INT) - a.id = "
+    "b.k + 0 * (12 DIV b.y) AND a.at BETWEEN b.at AND b.at + INTERVAL 30 SECONDS",
+    "outer": f"SELECT a.id, b.q FROM a LEFT JOIN (SELECT *, {Q} FROM b) b "
+    f"ON {ON} AND CAST(a.text AS INT) <> 1",
+    "itself": "SELECT a.id FROM a JOIN a AS other ON a.k = other.k AND a.at = other.at "
+    "WHERE CAST(other.text AS INT) > 0 AND 12 DIV (a.id + other.id - 6) < 100",
+    "three": f"SELECT a.id, c.y FROM a JOIN b ON {ON} JOIN c ON b.k = c.k AND b.at = c.at "
+    "AND 12 DIV (b.y - c.y + a.id - 1) < 100 WHERE 12 DIV c.y > 0",
+    "windows": "SELECT window.start AS t, sum(12 DIV b.y) AS total, count(*) AS c "
+    f"FROM a JOIN b ON {ON} WHERE CAST(a.text AS INT) > 0 GROUP BY window(a.at, '1 minute')",
+    "sliding": "SELECT window.start AS t, CAST(a.text AS INT) > 0 AS positive, sum(b.y) AS total "
+    f"FROM a JOIN b ON {ON} GROUP BY window(a.at, '1 minute', '15 seconds'), 2",
+    "later": "SELECT window.start AS t, sum(12 DIV (id - 6)) AS r, sum(q) AS total "
+    "FROM pairs GROUP BY window(at, '1 minute')",
+    "static": "SELECT a.id, names.name FROM a JOIN names "
+    "ON a.k = names.k AND 12 DIV (a.id - 6) < 9",
+    "of_static": f"SELECT a.id, names.name FROM a JOIN b ON {ON} JOIN names ON a.k = names.k "
+    "AND 12 DIV b.y > 0",
+}
+PAIRS = f"SELECT a.at, a.id, a.k, 12 DIV b.y AS q, CAST(a.text AS INT) AS n FROM a JOIN b ON {ON}"
+OTHERS = """\
+  c:
+    type: files
+    path: b/*.jsonl
+    order: name
+    schema: at TIMESTAMP, k LONG, y LONG
+    watermark: {column: at, delay: 1 minute}
+  names: {type: memory, static: true, schema: "k LONG, name STRING", rows: [{k: 0, name: n}]}
+"""
+ZEROS = [("transform", BY_ZERO, 0)] * 2
+TEXT = ("transform", NO_NUMBER, 4)
+DEAD_LETTERS = {
+    "above": [("output", NO_NUMBER, 4), *ZEROS],
+    "below": [*ZEROS, TEXT],
+    "condition": [("output", BY_ZERO, 4), *ZEROS],
+    "keys": [*ZEROS, TEXT],
+    "outer": [*ZEROS, TEXT],
+    "itself": [("transform", BY_ZERO, 3), TEXT],
+    "three": [("output", BY_ZERO, 1), *ZEROS],
+    "windows": [("output", BY_ZERO, 0), ("output", BY_ZERO, 0), TEXT],
+    "sliding": [("output", NO_NUMBER, 4)],
+    "pairs": [("output", BY_ZERO, 3), ("output", BY_ZERO, 8)],
+    "later": [("transform", BY_ZERO, 6)],
+    "static": [("transform", BY_ZERO, 6)],
+    "of_static": ZEROS,
+}
+"""The stages, codes and IDs of the dead letters of each node; `y` in place of the ID."""
+RESULTS: dict[str, list[tuple[object, ...]]] = {
+    "above": [(1,), (2,), (6,), (7,)],
+    "below": [(1, 1), (2, 4), (6, 1), (7, 2)],
+    "condition": [(1, 12), (2, 3), (6, 9), (7, 6)],
+    "keys": [(1, 12), (2, 3), (6, 9), (7, 6)],
+    "outer": [(1, None), (2, 4), (3, None), (5, None), (6, 1), (7, 2), (8, None)],
+    "itself": [(1,), (2,), (5,), (6,), (7,), (8,)],
+    "three": [(2, 3), (4, 4), (6, 9), (7, 6)],
+    "windows": [(at(0), 5, 2), (at(60), 1, 1), (at(120), 2, 1)],
+    "sliding": [
+        (at(60 * minute + second), True, total)
+        for minute, total in enumerate([15, 9, 6])
+        for second in (-45, -30, -15, 0)
+    ],
+    "later": [(at(0), -5, 5), (at(60), -6, 3), (at(120), 12, 2)],
+    "static": [(1, "n"), (3, "n")],
+    "of_static": [(1, "n"), (7, "n")],
+}
+BATCHES = [
+    [(1, "1", 12), (2, "2", 3)],
+    [(3, "3", 0), (4, "x", 4), (6, "6", 9)],
+    [(7, "7", 6), (8, "8", 0)],
+]
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_rows_that_fail_around_joins(workspace: Workspace, divided: bool) -> None:
+    """The results and the dead letters are the same in several runs and in one batch."""
+    pairs = f"  pairs:\n    type: sql\n    sql: |\n      {PAIRS}\n"
+    text = pipeline(SOURCES + OTHERS, FAILING).replace("sinks:\n", f"{pairs}sinks:\n")
+    for number, rows in enumerate(BATCHES):
+        put(workspace, number, rows)
+        if divided and number < 2:
+            workspace.run(text, until="caught_up")
+    workspace.put("a/3.jsonl", [dump({"at": at(150), "id": 5, "k": 9, "text": "5"})])
+    workspace.run(text)
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for letter in workspace.dead_letters():
+        row = json.loads(letter["payload"])
+        key = row.get("id", row.get("y"))
+        found.setdefault(letter["node"], []).append((letter["stage"], letter["code"], key))
+    assert {node: sorted(each, key=str) for node, each in found.items()} == {
+        node: sorted(each, key=str) for node, each in DEAD_LETTERS.items()
+    }
+    results = {query: workspace.result(f"{query}_out").rows() for query in FAILING}
+    assert {query: sorted(rows, key=str) for query, rows in results.items()} == {
+        query: sorted(rows, key=str) for query, rows in RESULTS.items()
+    }

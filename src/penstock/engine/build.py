@@ -16,8 +16,10 @@ from penstock.engine.catalyst.views import create_view
 from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.derivation import Derivation, Derive
 from penstock.engine.late.late_search import late_capture
+from penstock.engine.row_checks.read_columns import has_stream_join, with_columns_read
 from penstock.engine.row_checks.result_rows import ResultRows
 from penstock.engine.row_checks.stream_checks import check_joins, check_node, is_checkable, stage_of
+from penstock.engine.row_checks.stream_joins import joins_streams
 from penstock.engine.sources.datasource import NAME, TASK, PenstockDataSource
 from penstock.engine.sources.merged import divide, merge
 from penstock.engine.sources.pushdown import NODE, find_pushdowns
@@ -169,15 +171,22 @@ class Builder(TableReader, Derivation):
         self, node: Node, frame: DataFrame, frames: Mapping[str, DataFrame], query: Query
     ) -> DataFrame:
         """Returns the output of a node, with `checks_rows` without the rows on which it fails."""
-        if not self.checks_rows or not self.can_check(node, query):
+        if not self.checks_rows:
+            return frame
+        if not self.checks_joins and has_stream_join(frame):
+            return frame
+        if node.name in self.read_columns:
+            frame = with_columns_read(frame, self.read_columns[node.name])
+        if not self.can_check(node, query):
+            create_view(frame, node.name)
             return frame
         names = (node.name, *node.inputs)
         inputs = [frames[n] for n in names if n in frames and n in self.plan.streams]
         spool = self.make_spool(node, query, stage_of(node))
-        if len(inputs) == 1:
+        if joins_streams(frame, inputs):
+            frame = check_joins(node, frame, inputs, spool, self.results)
+        elif len(inputs) == 1:
             frame = check_node(node, frame, inputs[0], spool, self.results)
-        elif self.checks_joins:
-            frame = check_joins(node, frame, spool, self.results)
         create_view(frame, node.name)
         return frame
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -21,7 +22,8 @@ class BuildContext:
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
     dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
-    operators, with `checks_joins` also joined rows. `recomputed_for` is a parameter of the spools.
+    operators, with `checks_joins` also below and above its joins, whose state may have only the
+    `read_columns` of nodes downstream. `recomputed_for` is a parameter of the spools.
     With the `checkpoint` of a query its streams record their start offsets, and the late rows of
     its batches can be found. Workers keep transforms open between the batches of a `run_id`.
     """
@@ -34,6 +36,7 @@ class BuildContext:
     report_dead_letters: bool = True
     checks_rows: bool = False
     checks_joins: bool = True
+    read_columns: Mapping[str, frozenset[int]] = field(default_factory=dict)
     recomputed_for: str = ""
     checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)

@@ -27,6 +27,7 @@ from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.failures.checked_queries import has_checks
 from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.late.late_search import find_late_rows
+from penstock.engine.row_checks.read_columns import read_columns
 from penstock.engine.sources.datasource import TASK
 from penstock.engine.sources.pushdown import NODE
 from penstock.engine.sources.shared_sources import SHARED_SETTINGS, read_once
@@ -125,10 +126,14 @@ def _checked_streams(
 ) -> tuple[Builder, dict[str, DataFrame]]:
     """Returns the streams of a query with checks, if the builder adds any, and their builder.
 
-    Joined rows have no checks where the state of the join would have other columns.
+    Rows of joins and rows downstream have no checks where the state of a join would have other
+    columns.
     """
     if not builder.checks_rows:
         return builder, unchecked
+    computed = {n: f for n, f in unchecked.items() if builder.plan.nodes[n].watermark is None}
+    read = read_columns(computed, unchecked[query.root])
+    builder = replace(builder, read_columns=read)
     frames = builder.build_streams(query)
     if not has_same_joins(frames[query.root], unchecked[query.root]):
         builder = replace(builder, checks_joins=False)

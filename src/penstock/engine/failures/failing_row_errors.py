@@ -44,7 +44,7 @@ class FailingRowErrors:
         for name in failing_names(batch):
             node = self.builder.plan.nodes[node_of(name)]
             results = self.builder.results.get(name)
-            stage = stage_of(node) if results is None else "output"
+            stage = stage_of(node) if results is None else results.stage
             spool = self.builder.make_spool(node, self.query, stage)
             prefix = "-".join(["sql", *name.split(".")[1:]])
             tables = read_failing_rows(batch, name, ROWS_PER_FILE)

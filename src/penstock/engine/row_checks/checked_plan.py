@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import takewhile
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,6 +28,7 @@ from penstock.engine.catalyst.spark_plan import (
     scala_items,
     scala_sequence,
 )
+from penstock.engine.row_checks.join_conditions import EQUALITIES, side_values
 from penstock.engine.row_checks.map_guards import guard_maps
 
 ROW = "_penstock_row"
@@ -34,7 +37,6 @@ _VALUES = "_penstock_values"
 _CALL = "_penstock_call"
 _TRANSPARENT = frozenset({"ResolvedHint", "SubqueryAlias", "View"})
 """Operators that return the rows of their input."""
-_EQUALITIES = frozenset({"EqualNullSafe", "EqualTo"})
 
 
 def without_ctes(frame: DataFrame) -> Any:
@@ -72,6 +74,7 @@ class CheckedPlan(ABC):
             return self.identified
         visitor = {
             "Aggregate": self.visit_aggregate,
+            "Expand": self._visit_expand,
             "Filter": self._visit_filter,
             "Generate": self._visit_generate,
             "Join": self.visit_join,
@@ -152,8 +155,24 @@ class CheckedPlan(ABC):
         return self.plans.Project(self.sequence([*items, self.row]), passing)
 
     def _visit_filter(self, plan: Any) -> Any | None:
-        passing, fields = self.check(self.visit(plan.child()), [plan.condition()])
+        passing, condition = self.visit(plan.child()), plan.condition()
+        parts = conjuncts(condition)
+        first = list(takewhile(_cannot_fail, parts))
+        if passing is not None and 0 < len(first) < len(parts):
+            passing = self.plans.Filter(reduce(self.expressions.And, first), passing)
+            condition = reduce(self.expressions.And, parts[len(first) :])
+        passing, fields = self.check(passing, [condition])
         return None if passing is None else self.plans.Filter(fields[0], passing)
+
+    def _visit_expand(self, plan: Any) -> Any | None:
+        """Adds the checks below the copies of rows, as those of sliding windows."""
+        passing = self.visit(plan.child())
+        copies = [scala_items(copy) for copy in scala_items(plan.projections())]
+        if passing is None or any(find_failures(value) for copy in copies for value in copy):
+            return None
+        with_row = self.sequence([self.sequence([*copy, self.row]) for copy in copies])
+        output = self.sequence([*scala_items(plan.output()), self.row])
+        return self.plans.Expand(with_row, output, passing)
 
     def _visit_sort(self, plan: Any) -> Any | None:
         order = [item.child() for item in scala_items(plan.order())]
@@ -178,11 +197,14 @@ class CheckedPlan(ABC):
     def visit_join(self, plan: Any) -> Any | None:
         """Adds the checks of a join, one side of which reads the input.
 
-        Ends the search at a join with a stream, whose state would have `ROW`.
+        Ends the search at a join with a stream, whose state would have `ROW`: adds only the checks
+        of the side that reads the input.
         """
         sides = [plan.left(), plan.right()]
         reading = [side for side in sides if self.reads(side)]
         if any(side.isStreaming() for side in sides if side not in reading):
+            for side in reading:
+                self.visit_side(plan, side)
             return None
         passing = [self.visit(side) for side in reading]
         if len(reading) != 1 or passing[0] is None:
@@ -195,6 +217,10 @@ class CheckedPlan(ABC):
         joined = [passing[0] if side is reading[0] else side for side in sides]
         return plan.withNewChildren(self.sequence(joined))
 
+    def visit_side(self, join: Any, side: Any) -> Any | None:
+        """Adds the checks of a side of a join of streams, also of the condition over this side."""
+        return self.check(self.visit(side), side_values(join, side, self.expressions))[0]
+
     def check_join(self, plan: Any, side: Any, passing: Any) -> Any | None:
         """Checks the sides of the equalities in a join's condition that read only one input."""
         values = []
@@ -203,7 +229,7 @@ class CheckedPlan(ABC):
                 sides = children_of(condition)
                 mine = [each for each in sides if each.references().subsetOf(side.outputSet())]
                 others = [each for each in sides if each not in mine]
-                if class_name(condition) not in _EQUALITIES or any(map(find_failures, others)):
+                if class_name(condition) not in EQUALITIES or any(map(find_failures, others)):
                     return None
                 values += mine
         return self.check(passing, values)[0]
@@ -235,6 +261,12 @@ class CheckedPlan(ABC):
         for index, value in enumerate(values):
             field = self.expressions.GetStructField(result, index, none)
             yield field if value.nullable() else self.expressions.KnownNotNull(field)
+
+
+def _cannot_fail(condition: Any) -> bool:
+    """Returns whether a condition can be evaluated without a check, and before other ones."""
+    calls = innermost_calls([condition])
+    return not calls and condition.deterministic() and not find_failures(condition)
 
 
 def aggregated_values(aggregate: Any, expressions: Any) -> list[Any]:

@@ -30,20 +30,25 @@ from penstock.engine.catalyst.spark_plan import (
     scala_items,
 )
 from penstock.engine.row_checks.row_checks import Check, CheckSearch
+from penstock.engine.tasks.dead_letter_writer import Stage
 
 
 @dataclass(frozen=True)
 class ResultRows:
-    """The rows of a part of a plan. `rows` is the part, and `above` the whole plan."""
+    """The rows of a part of a plan. `rows` is the part, and `above` the whole plan.
+
+    `stage` is that of the dead letters of these rows.
+    """
 
     rows: Any
     above: Any
     names: Sequence[str]
+    stage: Stage = "output"
 
     @classmethod
-    def of(cls, rows: Any, above: Any) -> ResultRows:
+    def of(cls, rows: Any, above: Any, stage: Stage = "output") -> ResultRows:
         """Returns the rows with unique names of columns."""
-        return cls(rows, above, column_names(rows))
+        return cls(rows, above, column_names(rows), stage)
 
     @property
     def has_totals(self) -> bool:

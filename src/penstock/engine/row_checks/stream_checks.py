@@ -6,7 +6,7 @@ failing operators are upstream of the state. Their checks are part of the stream
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,11 +33,9 @@ from penstock.engine.row_checks.checked_plan import (
     without_ctes,
 )
 from penstock.engine.row_checks.failing_rows import NUMBER, FailingRows, FailingRowsWriter
-from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide, find_parts
-from penstock.engine.row_checks.stream_joins import (
-    is_stream_join,
-    with_joined_columns,
-)
+from penstock.engine.row_checks.join_conditions import is_stream_join
+from penstock.engine.row_checks.result_rows import ResultRows, divide, find_parts
+from penstock.engine.row_checks.stream_joins import LEAF, JoinedPlan
 from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.plan.model import Node
 
@@ -55,21 +53,26 @@ def is_checkable(node: Node, streams: frozenset[str], spool: Spool) -> bool:
 
 
 def check_joins(
-    node: Node, frame: DataFrame, spool: Spool, results: dict[str, ResultRows]
+    node: Node,
+    frame: DataFrame,
+    inputs: Sequence[DataFrame],
+    spool: Spool,
+    results: dict[str, ResultRows],
 ) -> DataFrame:
-    """Returns the output of a node of several streams, without the joined rows on which it fails.
+    """Returns the output of a node of several streams, without the rows on which it fails.
 
-    Adds the rows that may fail to `results`, as `check_node` does. Below an aggregation joined rows
-    are not checked: their columns must remain as `engine.windows` expects them.
+    They are rows of the inputs, joined rows and rows of groups. Adds those that may fail to
+    `results`, as `check_node` does.
     """
     directory = spool.directory if spool.reports else None
     try:
-        plan = without_ctes(frame)
-        joins = not any(part.isStreaming() for part in aggregations(plan))
-        plan = with_joined_columns(frame) if joins else plan
+        session = frame.sparkSession
+        joined = JoinedPlan.of(frame, inputs)
         failing = FailingRows(node.name, StructType(), directory)
-        above = _check_results(plan, frame.sparkSession, failing, results, joins=joins)
-        return frame if above is plan else frame_of(above, frame.sparkSession)
+        above = _check_results(joined.plan, session, failing, results, _combines_rows)
+        if above is joined.plan:
+            return frame
+        return frame_of(joined.over_inputs(above, Catalyst(session)), session)
     except (AnalysisException, Py4JError):
         return frame
 
@@ -109,7 +112,8 @@ def check_stream(
         checked = _CheckedStream(session, input_, identified, failing)
         plan = without_ctes(frame)
         above = checked.rewrite(plan)
-        above = _check_results(above if checked.count else plan, session, failing, results)
+        plan_of_rows = above if checked.count else plan
+        above = _check_results(plan_of_rows, session, failing, results, _is_aggregation)
         return frame if above is plan else frame_of(above, session)
     except (AnalysisException, Py4JError):
         return frame
@@ -120,26 +124,18 @@ def _check_results(
     session: SparkSession,
     failing: FailingRows,
     results: dict[str, ResultRows] | None,
-    *,
-    joins: bool = False,
+    is_checked: Callable[[Any], bool],
 ) -> Any:
-    """Returns the plan of a stream with checks of the rows of its aggregations; or itself.
-
-    With `joins` the rows of its joins of streams are checked, too.
-    """
+    """Returns the plan of a stream with checks of the rows of some of its operators; or itself."""
     catalyst = Catalyst(session)
-
-    def is_checked(part: Any) -> bool:
-        return class_name(part) == "Aggregate" or (joins and is_stream_join(part))
-
     for position in range(len(find_parts(plan, is_checked))):
         part = find_parts(plan, is_checked)[position]
         if not part.isStreaming():
             continue
-        if class_name(part) == "Join":
-            found = ResultRows.of(part, plan)
-        else:
+        if _is_aggregation(part):
             found = divide(plan, part, session)
+        else:
+            found = ResultRows.of(part, plan, "output" if is_stream_join(part) else "transform")
         rows = frame_of(found.rows, session)
         columns = found.columns(catalyst)
         failing = failing.of_result(position, rows.select(*columns).schema)
@@ -152,6 +148,15 @@ def _check_results(
             if results is not None:
                 results[failing.name] = found
     return plan
+
+
+def _is_aggregation(part: Any) -> bool:
+    return class_name(part) == "Aggregate"
+
+
+def _combines_rows(part: Any) -> bool:
+    """Returns whether an operator is a leaf of a `JoinedPlan` or combines rows."""
+    return class_name(part) == LEAF or _is_aggregation(part) or is_stream_join(part)
 
 
 class _CheckedStream(CheckedPlan):
@@ -172,8 +177,20 @@ class _CheckedStream(CheckedPlan):
         self.count = before
         if class_name(plan) == "Aggregate":
             return self._rewrite_aggregate(plan)
-        children = [self.rewrite(child) for child in children_of(plan)]
+        if is_stream_join(plan):
+            children = [self._rewrite_side(plan, side) for side in children_of(plan)]
+        else:
+            children = [self.rewrite(child) for child in children_of(plan)]
         return plan.withNewChildren(self.sequence(children)) if children else plan
+
+    def _rewrite_side(self, join: Any, side: Any) -> Any:
+        """Returns a side of a join of streams with checks, also of the condition over this side."""
+        before = self.count
+        passing = self.visit_side(join, side)
+        if passing is not None and self.count > before:
+            return self.plans.Project(side.output(), passing)
+        self.count = before
+        return side if passing is not None else self.rewrite(side)
 
     def visit_aggregate(self, plan: Any) -> None:
         """Ends the search: `rewrite` adds the check."""

@@ -90,6 +90,9 @@ def _obstacle(
     node = plan.nodes.get(name)
     if stage == "output" and name_of_query is None:
         return "the node computed these rows; correct the node and read its input again"
+    streams = [name for name in node.inputs if name in plan.streams] if node else []
+    if stage == "transform" and name_of_query is None and len(streams) > 1:
+        return "the node combines several streams; correct the node and read its input again"
     kinds = {"decode": ("source",), "transform": ("transform",), "sink": ("sink",)}
     if node is None or node.kind not in kinds.get(stage, ("source", "transform")):
         return "the pipeline no longer has this node"
