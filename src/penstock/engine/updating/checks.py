@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
+from penstock.engine.catalyst.fallible_expressions import find_failures
 from penstock.engine.catalyst.logical_plans import Catalyst, named
 from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.row_checks.checked_plan import ROW, without_ctes
@@ -70,8 +71,11 @@ class _ChangeSearch(CheckSearch):
         sides = [plan.left(), plan.right()]
         if not all(self.leaves.intersection(_rdds(side)) for side in sides):
             return super().visit_join(plan)
+        condition = plan.condition()
         for side in sides:
-            self.visit_side(plan, side)
+            passing = self.visit(side)
+            if passing is not None and condition.isDefined() and find_failures(condition.get()):
+                self.check_join(plan, side, passing)
         return None
 
 
