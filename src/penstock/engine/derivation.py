@@ -39,6 +39,7 @@ from penstock.engine.windows.calendar_rows import without_untimed_rows
 from penstock.engine.windows.calendar_windows import by_calendar_windows
 from penstock.engine.windows.event_time_groups import by_windows_only
 from penstock.engine.windows.null_keys import by_known_keys
+from penstock.engine.windows.time_bounds import by_time_bounds_only
 from penstock.plan.model import Node, Query
 
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
@@ -165,7 +166,7 @@ class Derivation(BuildContext):
                 # A change without a time must reach the sinks.
                 frame = without_untimed_rows(frame)
             frame = by_calendar_windows(without_same_type_casts(frame))
-            return by_known_keys(by_windows_only(frame))
+            return by_known_keys(by_time_bounds_only(by_windows_only(frame)))
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
