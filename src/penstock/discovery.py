@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, UserError, flatten_errors, raise_all
+from penstock.core.secret import Secret
 from penstock.core.text import did_you_mean
 from penstock.plan.make import make_plan
 from penstock.sdk import Component, registry
@@ -47,9 +48,20 @@ class DiscoveredTable:
         return self.reads_changes and self.error is None and self.changes_error is None
 
 
-def discover(
-    type_: str, options: Mapping[str, Any], tables: Sequence[str] = ()
-) -> list[DiscoveredTable]:
+@dataclass(frozen=True)
+class Discovery:
+    """Tables of a database, which a source of `type` with `options` reads.
+
+    The options have variables in place of secrets; `variables` are their names.
+    """
+
+    type: str
+    options: Mapping[str, Any]
+    tables: Sequence[DiscoveredTable]
+    variables: Sequence[str] = ()
+
+
+def discover(type_: str, options: Mapping[str, Any], tables: Sequence[str] = ()) -> Discovery:
     """Returns the named tables of a database, by default all of them. Only reads.
 
     `options` are those of the source `type_` without a table. Expressions such as `${NAME}` are
@@ -59,11 +71,31 @@ def discover(
     with closing(source.connect()) as connection:
         known = [name for name in connection.tables() if name.name != LEDGER]
         names = [_find(table, known) for table in tables] if tables else known
-        return [_describe(source, connection, name) for name in names]
+        found = [_describe(source, connection, name) for name in names]
+    variables: list[str] = []
+    written = _without_secrets(options, source.config, type_, variables)
+    return Discovery(type_, written, found, variables)
 
 
-def pipeline_text(type_: str, options: Mapping[str, Any], tables: Sequence[DiscoveredTable]) -> str:
+def _without_secrets(
+    options: Mapping[str, Any], values: object, prefix: str, variables: list[str]
+) -> dict[str, Any]:
+    """Returns options with variables in place of secrets. Adds their names to `variables`."""
+    result = dict(options)
+    for key, option in options.items():
+        value = getattr(values, key, None)
+        if isinstance(option, Mapping):
+            result[key] = _without_secrets(option, value, prefix, variables)
+        elif isinstance(value, Secret) and "${" not in str(option):
+            name = f"{prefix}_{key}".upper()
+            result[key] = f"${{{name}}}"
+            variables.append(name)
+    return result
+
+
+def pipeline_text(discovery: Discovery) -> str:
     """Returns a pipeline that reads the tables and prints their rows."""
+    type_, options, tables = discovery.type, discovery.options, discovery.tables
     nodes = dict(zip(_node_names(tables), tables, strict=True))
     text = to_text(
         {
@@ -79,7 +111,9 @@ def pipeline_text(type_: str, options: Mapping[str, Any], tables: Sequence[Disco
             "sinks": {f"{node}_rows": {"type": "print", "from": node} for node in nodes},
         }
     )  # fmt: skip
-    return "".join(f"# {line}\n" for table in tables for line in _comments(table)) + text
+    comments = [line for table in tables for line in _comments(table)]
+    comments += [f"Set the environment variable {name}." for name in discovery.variables]
+    return "".join(f"# {line}\n" for line in comments) + text
 
 
 def _create_source(type_: str, options: Mapping[str, Any]) -> TableSource[Any]:

@@ -328,6 +328,9 @@ def test_discovered_tables(
     text = capsys.readouterr().out
     assert f"# {schema}.keyless: the changes cannot be read: the table" in text
     assert text.count("changes: true") == 1
+    assert PASSWORD not in text.replace(f"username: {auth['username']}", "")
+    assert "# Set the environment variable POSTGRES_PASSWORD." in text
+    assert "password: ${POSTGRES_PASSWORD}" in text
     assert not db.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (schema,)).fetchall()
 
 

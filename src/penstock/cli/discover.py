@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -61,13 +62,13 @@ def discover(
     given = {key: value for key, value in known.items() if value is not None}
     for text in options:
         _set_option(given, text)
-    tables = discover_tables(type_, given, names)
+    found = discover_tables(type_, given, names)
     if json:
-        print_json([_facts(table) for table in tables])
+        print_json([_facts(table) for table in found.tables])
     elif names:
-        print(pipeline_text(type_, given, tables), end="")
+        print(pipeline_text(found), end="")
     else:
-        _print_list(tables)
+        _print_list(found.tables)
 
 
 def _set_option(options: dict[str, Any], text: str) -> None:
@@ -93,7 +94,7 @@ def _set_option(options: dict[str, Any], text: str) -> None:
     options[last] = parsed
 
 
-def _print_list(tables: list[DiscoveredTable]) -> None:
+def _print_list(tables: Sequence[DiscoveredTable]) -> None:
     if not tables:
         print("no tables")
         return
