@@ -131,7 +131,9 @@ def _checked_streams(
     """
     if not builder.checks_rows:
         return builder, unchecked
-    computed = {n: f for n, f in unchecked.items() if builder.plan.nodes[n].watermark is None}
+    # The root of several merged streams is no node.
+    names = [name for name, node in builder.plan.nodes.items() if node.watermark is None]
+    computed = {name: frame for name, frame in unchecked.items() if name in names}
     read = read_columns(computed, unchecked[query.root])
     builder = replace(builder, read_columns=read)
     frames = builder.build_streams(query)

@@ -14,12 +14,12 @@ import pytest
 from pyarrow import dataset
 from pydantic import ValidationError
 
-from penstock.connectors.files import FilesSink, FilesSource, filesystem
+from penstock.connectors.files import FilesSink, FilesSource
 from penstock.connectors.files.filesystem import open_storage
 from penstock.connectors.files.object_store import ArrowStorage
 from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
-from penstock.sdk import BatchId, Context, Read
+from penstock.sdk import BatchId, Context, Read, object_store
 from servers.s3 import S3, Bucket
 
 ID = pa.schema([pa.field("id", pa.int64())])
@@ -227,7 +227,7 @@ def test_a_server_that_is_down(source: Any, sink: Any, shut: None) -> None:
 def test_a_server_that_does_not_answer(
     source: Any, silent: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filesystem, "REQUEST_TIMEOUT_SECONDS", 1)
+    monkeypatch.setattr(object_store, "REQUEST_TIMEOUT_SECONDS", 1)
     began = time.monotonic()
     with pytest.raises(Transient, match="could not list files"):
         ids(source())
