@@ -25,6 +25,8 @@ from penstock.spec.yaml.parse import parse_document
 from penstock.spec.yaml.writer import to_text
 
 _ANY_TABLE = "penstock_discovery"
+_OF_NODES = frozenset({"changes", "lookup", "query", "static", "table", "type"})
+"""Options that select a table, or another way to read it."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,11 @@ def _create_source(type_: str, options: Mapping[str, Any]) -> TableSource[Any]:
         raise PlanError(
             f'the source "{type_}" has no tables to discover', code="no-tables",
             hint=f"Discover one of {', '.join(able)}.",
+        )  # fmt: skip
+    for name in _OF_NODES & options.keys():
+        raise UserError(
+            f"the option {name} has no meaning for the discovery of tables", code="usage",
+            hint=f"Remove {name}, and set it in the pipeline.",
         )  # fmt: skip
     node = {"type": type_, "table": _ANY_TABLE, **options}
     sink = {"type": "blackhole", "from": type_}

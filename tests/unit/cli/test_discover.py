@@ -82,6 +82,11 @@ def test_pipeline_of_the_named_tables(discover: Discover, monkeypatch: pytest.Mo
         (("sqlite", "--path", "none.db"), "cannot open the database"),
         (("sqlite", "--path", "${UNSET_PATH}"), '"UNSET_PATH" is not set'),
         (("sqlite", "--path", "shop.db", "--set", "tabl=x"), 'did you mean "table"?'),
+        (
+            ("sqlite", "--path", "shop.db", "--set", "lookup=true"),
+            "the option lookup has no meaning",
+        ),
+        (("postgres", "--set", "changes=true"), "the option changes has no meaning"),
         (("sqlite", "--set", "path"), "--set path: expected KEY=VALUE"),
         (("sqlite", "--set", "a=1", "--set", "a.b=2"), '--set a.b: "a" has a value already'),
     ],
