@@ -18,9 +18,7 @@ from penstock.connectors.delta.reader import METADATA, Reader
 from penstock.connectors.delta.types import arrow_schema
 from penstock.core.errors import OptionError
 from penstock.sdk import Capability, Offset, Read, ReplayableSource
-
-PARTITION_BYTES = 4_000_000
-"""Small files are read in one partition up to about this size."""
+from penstock.sdk.file_partitions import divide_files
 
 
 class DeltaSource(ReplayableSource[DeltaSourceConfig]):
@@ -143,16 +141,8 @@ class DeltaSource(ReplayableSource[DeltaSourceConfig]):
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[FileOfVersion, ...]]:
-        partitions: list[list[FileOfVersion]] = []
-        free_bytes = 0
-        for _, files in self._ranges(start, end):
-            for file in files:
-                if not partitions or file.size > free_bytes:
-                    partitions.append([])
-                    free_bytes = PARTITION_BYTES
-                partitions[-1].append(file)
-                free_bytes -= file.size
-        return [tuple(partition) for partition in partitions]
+        files = (file for _, files in self._ranges(start, end) for file in files)
+        return divide_files(files, lambda file: file.size)
 
     def read(self, partition: tuple[FileOfVersion, ...], read: Read) -> Iterator[pa.RecordBatch]:
         assert self.columns is not None

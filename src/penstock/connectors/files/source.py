@@ -32,14 +32,13 @@ from penstock.sdk import (
     Read,
     ReplayableSource,
 )
+from penstock.sdk.file_partitions import PARTITION_BYTES, divide_files
 
 FORMATS = {
     "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet",
     "avro": "avro", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
     "txt": "text", "log": "text",
 }  # fmt: skip
-PARTITION_BYTES = 4_000_000
-"""Small files are read in one partition up to about this size."""
 SAMPLED_FILES = 3
 CHECKED_FILES = 100
 """The number of files of which a check reads the header."""
@@ -153,15 +152,8 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return {"files": files, "digest": self._open_log().digest(files)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[FileRange, ...]]:
-        partitions: list[list[FileRange]] = []
-        free_bytes = 0
-        for range_ in self._open_log().ranges(int(start["files"]), int(end["files"])):
-            if not partitions or range_.bytes > free_bytes:
-                partitions.append([])
-                free_bytes = PARTITION_BYTES
-            partitions[-1].append(range_)
-            free_bytes -= range_.bytes
-        return [tuple(partition) for partition in partitions]
+        ranges = self._open_log().ranges(int(start["files"]), int(end["files"]))
+        return divide_files(ranges, lambda range_: range_.bytes, PARTITION_BYTES)
 
     def read(self, partition: tuple[FileRange, ...], read: Read) -> Iterator[pa.RecordBatch]:
         if self.columns is None:
