@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from py4j.clientserver import ClientServerConnection
 
 _close = ClientServerConnection.__del__
-_owner = 0
 
 
 def keep_open_in_forks() -> None:
@@ -16,11 +16,16 @@ def keep_open_in_forks() -> None:
     A fork frees the thread-local objects of all other threads before it runs any code. py4j shuts
     down a connection that is freed, and a shutdown also affects the socket of the parent.
     """
-    global _owner
-    _owner = os.getpid()
-    ClientServerConnection.__del__ = _close_in_owner
+    ClientServerConnection.__del__ = _close_in(os.getpid(), _close, os.getpid)
 
 
-def _close_in_owner(connection: ClientServerConnection) -> None:
-    if os.getpid() == _owner:
-        _close(connection)
+def _close_in(
+    owner: int, close: Callable[[ClientServerConnection], None], process_id: Callable[[], int]
+) -> Callable[[ClientServerConnection], None]:
+    """Returns a finalizer. It uses no globals, which are gone at the end of the interpreter."""
+
+    def close_in_owner(connection: ClientServerConnection) -> None:
+        if process_id() == owner:
+            close(connection)
+
+    return close_in_owner
