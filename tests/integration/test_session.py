@@ -270,7 +270,7 @@ def test_a_broken_cache_is_survived(driver: Driver, ended: Ended, tmp_path: Path
     def put(content: bytes) -> None:
         room.archive.write_bytes(content)
         os.utime(room.archive, (seen.st_atime, seen.st_mtime))
-        room.write_seal(streaming=True)
+        room.write_seal(streaming=True, class_path="")
 
     for damaged in (whole[:middle], b"\0" * len(whole)):
         put(damaged)

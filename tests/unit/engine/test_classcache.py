@@ -76,3 +76,15 @@ def test_only_unused_archives_are_removed(room: ArchiveDirectory, tmp_path: Path
         os.utime(path, (0, 0))
     build(room, dumping(tmp_path))
     assert (archive.exists(), photos.exists()) == (False, True)
+
+
+def test_archives_of_removed_jars_are_removed(room: ArchiveDirectory, tmp_path: Path) -> None:
+    jar = tmp_path / "spark.jar"
+    jar.touch()
+    removed, kept = (ArchiveDirectory(room.path.parent / (digit * 24)) for digit in "01")
+    for each, class_path in ((removed, f"{jar}:{tmp_path / 'gone.jar'}"), (kept, str(jar))):
+        each.path.mkdir()
+        each.archive.touch()
+        each.write_seal(streaming=True, class_path=class_path)
+    build(room, dumping(tmp_path))
+    assert (removed.path.exists(), kept.path.exists()) == (False, True)

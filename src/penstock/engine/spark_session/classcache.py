@@ -84,10 +84,15 @@ class ArchiveDirectory:
         matches = (seal.get("size"), seal.get("time")) == (stat.st_size, int(stat.st_mtime))
         return seal if matches else None
 
-    def write_seal(self, *, streaming: bool) -> None:
+    def write_seal(self, *, streaming: bool, class_path: str) -> None:
         stat = self.archive.stat()
         text = json.dumps(
-            {"size": stat.st_size, "time": int(stat.st_mtime), "streaming": streaming}
+            {
+                "size": stat.st_size,
+                "time": int(stat.st_mtime),
+                "streaming": streaming,
+                "class_path": class_path.split(os.pathsep),
+            }
         )
         temporary = self.seal.with_suffix(f".{os.getpid()}")
         temporary.write_text(text, encoding="utf-8")
@@ -225,7 +230,7 @@ def build(
             )
             directory.seal.unlink(missing_ok=True)
             temporary.replace(directory.archive)
-            directory.write_seal(streaming=streaming)
+            directory.write_seal(streaming=streaming, class_path=command[-1])
             directory.failure.unlink(missing_ok=True)
             _remove_unused(directory)
     except BlockingIOError:
@@ -238,13 +243,20 @@ def build(
 
 
 def _remove_unused(directory: ArchiveDirectory) -> None:
-    """Removes files of killed builds, and archives without use for a long time."""
+    """Removes files of killed builds, and archives of removed jars or without use for long."""
     for path in directory.path.glob("classes.[0-9]*"):
         if not _recent(path):
             path.unlink(missing_ok=True)
     for path in _siblings(directory):
-        if time.time() - path.stat().st_mtime > UNUSED_AFTER:
+        unused = time.time() - path.stat().st_mtime > UNUSED_AFTER
+        if unused or not _class_path_exists(ArchiveDirectory(path)):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _class_path_exists(directory: ArchiveDirectory) -> bool:
+    seal = directory.read_seal() or {}
+    paths = seal.get("class_path", [])
+    return not isinstance(paths, list) or all(Path(str(path)).is_file() for path in paths)
 
 
 def _siblings(directory: ArchiveDirectory) -> Iterator[Path]:
