@@ -56,7 +56,7 @@ def table(directory: Path, name: str) -> list[dict[str, Any]]:
     return list(memory.tables[f"{directory.name} {name}"].to_pylist())
 
 
-def in_memory(directory: Path, name: str, from_: str, **more: str) -> dict[str, str]:
+def in_memory(directory: Path, name: str, from_: str, **more: Any) -> dict[str, Any]:
     """Returns the options of a sink in memory."""
     return {"type": "memory", "from": from_, "name": f"{directory.name} {name}", **more}
 
@@ -486,3 +486,50 @@ def test_a_column_of_chance_is_computed_once(tmp_path: Path, penstock_spark: Spa
     outcome = app.run(app.plan(path), spark=penstock_spark.newSession())
     assert (outcome.ending, outcome.errors) == ("complete", {})
     assert folded(tmp_path / "log") == {(50,): 1}
+
+
+DAY = "2024-01-01"
+TIMED = [
+    *({"op": "i", "id": id_, "at": f"{DAY}T00:00:0{id_}Z", "tags": ["a"]} for id_ in range(1, 5)),
+    {"op": "u", "id": 1, "at": None, "tags": ["a", "b"]}, {"op": "d", "id": 2, "at": None},
+    {"op": "u", "id": 3, "at": f"{DAY}T00:00:13Z", "tags": []}, {"op": "i", "id": 5, "at": None},
+    {"op": "x", "id": 4, "at": f"{DAY}T00:00:04Z", "tags": ["c"]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession, batches: int) -> None:
+    queries = {
+        "starts": "SELECT id, window(at, '10 seconds').start AS value FROM a",
+        "texts": "SELECT id, date_format(window(at, '10 seconds').end, 'ss') AS value FROM a",
+        "sessions": "SELECT *, session_window(at, '10 seconds') FROM a",
+        "later": f"SELECT id, at AS value FROM a WHERE window(at, '10 seconds').start > '{DAY}'",
+        "tagged": "SELECT id, explode(tags) AS value FROM a",
+    }
+    plan = run(
+        tmp_path, penstock_spark,
+        sources={"a": {"type": "memory", "batches": batches, "primary_key": "id", "rows": TIMED,
+                       "operation_column": "op",
+                       "schema": "op STRING, id INT, at TIMESTAMP, tags ARRAY<STRING>"}},
+        transforms={name: {"type": "sql", "sql": sql} for name, sql in queries.items()},
+        sinks={f"{name}_out": in_memory(
+                   tmp_path, name, name, mode="upsert",
+                   primary_key=["id", "value"] if name == "tagged" else ["id"])
+               for name in queries},
+    )  # fmt: skip
+    found = {
+        name: {(row["id"], str(row.get("value"))) for row in table(tmp_path, name)}
+        for name in queries
+    }
+    assert found == {
+        "starts": {(3, f"{DAY} 00:00:10+00:00"), (4, f"{DAY} 00:00:00+00:00")},
+        "texts": {(3, "20"), (4, "10")},
+        "sessions": {(3, "None"), (4, "None")},
+        "later": {(3, f"{DAY} 00:00:13+00:00")},
+        "tagged": {(1, "a"), (1, "b"), (4, "a")},
+    }
+    # The state of the updating query does not take the row of id 4, and the source reports it.
+    assert {(each["node"], each["code"]) for each in dead_letters(plan)} == {
+        (node, "unknown-operation") for node in ("a", *(f"{name}_out" for name in queries))
+        if node != "tagged_out"
+    }  # fmt: skip

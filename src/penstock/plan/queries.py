@@ -41,7 +41,6 @@ def make_queries(
             mode = "append" if updating else _output_mode(node, root[0], nodes, streams)
             groups.setdefault((root, mode, updating), []).append(node.name)
     append_roots = {root for root, mode, updating in groups if mode == "append" and not updating}
-    reported: set[str] = set()
     queries = []
     for (root, mode, updating), sinks in groups.items():
         whole_input = root[0] in final and mode == "append" and not updating
@@ -50,13 +49,22 @@ def make_queries(
         if updating:
             name = "_".join([*root, "changes"])
         query = replace(_query(name, starts, sinks, nodes), updating=updating)
+        queries.append(replace(query, output_mode=mode, whole_input=whole_input))
+    return _with_reports(queries)
+
+
+def _with_reports(queries: Sequence[Query]) -> tuple[Query, ...]:
+    """Returns queries with the nodes whose bad records they report, each node by one query.
+
+    Updating queries come first: their sources also check the operations of changes.
+    """
+    reported: set[str] = set()
+    reports = {}
+    for query in sorted(queries, key=lambda query: not query.updating):
         members = {*query.stream_nodes, *query.batch_nodes}
-        reports = frozenset((members | set(sinks)) - reported)
+        reports[query.name] = frozenset((members | set(query.sinks)) - reported)
         reported |= members
-        queries.append(
-            replace(query, output_mode=mode, dead_letter_nodes=reports, whole_input=whole_input)
-        )
-    return tuple(queries)
+    return tuple(replace(query, dead_letter_nodes=reports[query.name]) for query in queries)
 
 
 def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> frozenset[str]:

@@ -14,6 +14,9 @@ from penstock.sql.parsing import DIALECT
 
 _CODES = ("i", "ub", "u", "d")
 """The operations of rows."""
+_WINDOWS = ("window", "session_window")
+"""Functions of Spark that drop rows whose time is null."""
+_ANY_TIME = "CAST('1970-01-01' AS TIMESTAMP)"
 
 
 class Rewritten(NamedTuple):
@@ -31,6 +34,7 @@ def rewrite_for_changes(
     `changing` are the relations whose rows are changes; the operation is their last column. An
     update or a delete that does not meet the condition of WHERE is a delete, because the row before
     may have met it; if changes are `complete`, it is dropped, as the row before is filtered itself.
+    A window has the condition that its time is not null.
     Rows of UNION ALL that are no changes are inserts.
     """
     if facts.tree is None:
@@ -96,6 +100,8 @@ class _Rewriting:
             (each for each in select.expressions if each.alias_or_name == self._operation), None
         )
         star = next((each for each in select.expressions if self._has_operation(each, names)), None)
+        if not self._complete:
+            _require_times(select)
         where = select.args.get("where")
         is_timeless = where is None or deterministic(where.sql(dialect=DIALECT))
         if where is None or (self._complete and is_timeless):
@@ -184,3 +190,32 @@ class _Rewriting:
     def _append(self, select: exp.Select, value: exp.Expr) -> None:
         select.append("expressions", exp.alias_(value, self._operation, quoted=True))
         self.changed = True
+
+
+def _require_times(select: exp.Select) -> None:
+    """Adds the conditions of windows to WHERE. The windows of rows without a time are null."""
+    calls = [
+        call
+        for call in select.find_all(exp.Anonymous)
+        if call.name.lower() in _WINDOWS and call.expressions and call.parent_select is select
+    ]
+    conditions = {}
+    for call in calls:
+        time = call.expressions[0]
+        has_time = exp.not_(exp.Is(this=time.copy(), expression=exp.null()))
+        conditions[time.sql(dialect=DIALECT)] = has_time
+        other: exp.Expr = exp.maybe_parse(_ANY_TIME, dialect=DIALECT)
+        time.replace(exp.Coalesce(this=time.copy(), expressions=[other]))
+        window = exp.If(this=has_time.copy(), true=call.copy(), false=exp.null())
+        call.replace(window)
+        _keep_name(window, call.name.lower())
+    if conditions:
+        select.where(*conditions.values(), copy=False)
+
+
+def _keep_name(window: exp.Expr, name: str) -> None:
+    """Names an output column that is a window or a field of it as Spark names it."""
+    item = window.parent if isinstance(window.parent, exp.Dot) else window
+    if isinstance(item.parent, exp.Select) and item.arg_key == "expressions":
+        field = f".{item.expression.name}" if isinstance(item, exp.Dot) else ""
+        item.replace(exp.alias_(item.copy(), f"{name}{field}", quoted=True))

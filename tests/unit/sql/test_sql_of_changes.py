@@ -49,6 +49,21 @@ def test_a_query_stays_as_it_is(sql: str) -> None:
     assert rewrite_for_changes(parse_facts(sql), {"c"}, "_op") is None
 
 
+def test_a_window_requires_a_time() -> None:
+    facts = parse_facts("SELECT id, window(at, '1 hour').start FROM c WHERE id > 1 OR id < 0")
+    rewritten = rewrite_for_changes(facts, {"c"}, "_op")
+    assert rewritten is not None
+    assert rewritten.sql == (
+        "SELECT id, IF(NOT at IS NULL, `WINDOW`(COALESCE(at, CAST('1970-01-01' AS TIMESTAMP)), "
+        "'1 hour'), NULL).start AS `window.start`, "
+        + PASSES.replace("id > 1", "(id > 1 OR id < 0) AND NOT at IS NULL")
+        + " FROM c "
+        + WHERE.replace("(id > 1)", "((id > 1 OR id < 0) AND NOT at IS NULL)")
+    )
+    complete = rewrite_for_changes(facts, {"c"}, "_op", complete=True)
+    assert complete is not None and "NOT at IS NULL" not in complete.sql
+
+
 def test_relations_without_a_name() -> None:
     rewritten = rewrite_for_changes(
         parse_facts("SELECT id FROM (SELECT id FROM c) WHERE id > 1"), {"c"}, "_op"
