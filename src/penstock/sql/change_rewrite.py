@@ -11,6 +11,7 @@ from penstock.core.errors import PlanError
 from penstock.sql.determinism import deterministic, has_chance
 from penstock.sql.facts import Facts
 from penstock.sql.parsing import DIALECT
+from penstock.sql.time_lineage import calendar_time
 
 _CODES = ("i", "ub", "u", "d")
 """The operations of rows."""
@@ -100,8 +101,7 @@ class _Rewriting:
             (each for each in select.expressions if each.alias_or_name == self._operation), None
         )
         star = next((each for each in select.expressions if self._has_operation(each, names)), None)
-        if not self._complete:
-            _require_times(select)
+        _require_times(select, complete=self._complete)
         where = select.args.get("where")
         is_timeless = where is None or deterministic(where.sql(dialect=DIALECT))
         if where is None or (self._complete and is_timeless):
@@ -192,25 +192,42 @@ class _Rewriting:
         self.changed = True
 
 
-def _require_times(select: exp.Select) -> None:
-    """Adds the conditions of windows to WHERE. The windows of rows without a time are null."""
+def _require_times(select: exp.Select, *, complete: bool) -> None:
+    """Adds the conditions of windows to WHERE.
+
+    Spark drops rows without a time below `window`. Unless changes are `complete`, such rows are
+    kept with a null as the window, to become deletes.
+    """
     calls = [
         call
         for call in select.find_all(exp.Anonymous)
         if call.name.lower() in _WINDOWS and call.expressions and call.parent_select is select
     ]
-    conditions = {}
-    for call in calls:
-        time = call.expressions[0]
-        has_time = exp.not_(exp.Is(this=time.copy(), expression=exp.null()))
-        conditions[time.sql(dialect=DIALECT)] = has_time
-        other: exp.Expr = exp.maybe_parse(_ANY_TIME, dialect=DIALECT)
-        time.replace(exp.Coalesce(this=time.copy(), expressions=[other]))
-        window = exp.If(this=has_time.copy(), true=call.copy(), false=exp.null())
-        call.replace(window)
-        _keep_name(window, call.name.lower())
-    if conditions:
-        select.where(*conditions.values(), copy=False)
+    times = [
+        calendar_time(struct)
+        for struct in select.find_all(exp.Struct)
+        if struct.parent_select is select
+    ]
+    times += [] if complete else [call.expressions[0] for call in calls]
+    has_time = {
+        time.sql(dialect=DIALECT): exp.not_(exp.Is(this=time.copy(), expression=exp.null()))
+        for time in times
+        if time is not None
+    }
+    for call in [] if complete else calls:
+        _keep_untimed(call, has_time[call.expressions[0].sql(dialect=DIALECT)])
+    if has_time:
+        select.where(*has_time.values(), copy=False)
+
+
+def _keep_untimed(call: exp.Anonymous, has_time: exp.Expr) -> None:
+    """Replaces a window by one that is null for rows without a time."""
+    other: exp.Expr = exp.maybe_parse(_ANY_TIME, dialect=DIALECT)
+    time = call.expressions[0]
+    time.replace(exp.Coalesce(this=time.copy(), expressions=[other]))
+    window = exp.If(this=has_time.copy(), true=call.copy(), false=exp.null())
+    call.replace(window)
+    _keep_name(window, call.name.lower())
 
 
 def _keep_name(window: exp.Expr, name: str) -> None:

@@ -172,12 +172,7 @@ class TimeLineage:
         kinds = {self.kind(part, select) for part in struct.find_all(exp.Column, exp.Dot)}
         if "bound" in kinds:
             return "any"
-        fields = {field.name.lower(): field.expression for field in struct.expressions}
-        is_calendar = fields.keys() == _BOUNDS and all(
-            isinstance(bound, exp.Expr) and bound.find(exp.TimestampTrunc)
-            for bound in fields.values()
-        )
-        return "window" if is_calendar and kinds <= {"time", "any"} else None
+        return "window" if calendar_time(struct) is not None and kinds <= {"time", "any"} else None
 
     def _sources_of(self, select: exp.Expr) -> dict[str, Kinds]:
         """Returns the columns of the relations that a query reads, by their names or aliases."""
@@ -222,6 +217,15 @@ class TimeLineage:
         if old is None or len(old) != len(new):
             return dict.fromkeys(new, "any")
         return {name: kinds.get(before) for name, before in zip(new, old, strict=True)}
+
+
+def calendar_time(struct: exp.Struct) -> exp.Expr | None:
+    """Returns the time whose calendar window a struct is; None for another struct."""
+    fields = {field.name.lower(): field.expression for field in struct.expressions}
+    if fields.keys() != _BOUNDS or not all(isinstance(each, exp.Expr) for each in fields.values()):
+        return None
+    truncated = [bound.find(exp.TimestampTrunc) for bound in fields.values()]
+    return truncated[0].this if truncated[0] is not None and all(truncated) else None
 
 
 def _relations(select: exp.Expr) -> Iterator[exp.Expr]:
