@@ -140,6 +140,12 @@ def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> Penst
         hint = "Set mode: append on its sinks, to compute the node from the whole input."
     if "aggregations without watermark" in text:
         text = "without a watermark, a group is never complete"
+        if watermarks:
+            text = "a group without a window of the event time is never complete"
+            hint = (
+                "Add a window to GROUP BY, as in GROUP BY window(at, '1 hour') and not only a "
+                "field of it, or write to a sink with mode: upsert and primary_key."
+            )
     return PlanError(
         f"{node.label} cannot be computed as a stream: {text}",
         code="not-streamable", hint=hint, where=node.where,
