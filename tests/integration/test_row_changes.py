@@ -502,6 +502,8 @@ def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession, batche
     queries = {
         "starts": "SELECT id, window(at, '10 seconds').start AS value FROM a",
         "texts": "SELECT id, date_format(window(at, '10 seconds').end, 'ss') AS value FROM a",
+        "ends": "SELECT id, window_time(w) AS value "
+        "FROM (SELECT *, window(at, '10 seconds') AS w FROM a)",
         "days": "SELECT id, calendar_window(at, 'day', 'Asia/Tokyo').start AS value FROM a",
         "sessions": "SELECT *, session_window(at, '10 seconds') FROM a",
         "later": f"SELECT id, at AS value FROM a WHERE window(at, '10 seconds').start > '{DAY}'",
@@ -525,6 +527,7 @@ def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession, batche
     assert found == {
         "starts": {(3, f"{DAY} 00:00:10+00:00"), (4, f"{DAY} 00:00:00+00:00")},
         "texts": {(3, "20"), (4, "10")},
+        "ends": {(3, f"{DAY} 00:00:19.999999+00:00"), (4, f"{DAY} 00:00:09.999999+00:00")},
         "days": {(3, "2023-12-31 15:00:00+00:00"), (4, "2023-12-31 15:00:00+00:00")},
         "sessions": {(3, "None"), (4, "None")},
         "later": {(3, f"{DAY} 00:00:13+00:00")},

@@ -195,44 +195,24 @@ class _Rewriting:
 def _require_times(select: exp.Select, *, complete: bool) -> None:
     """Adds the conditions of windows to WHERE.
 
-    Spark drops rows without a time below `window`. Unless changes are `complete`, such rows are
-    kept with a null as the window, to become deletes.
+    Spark drops rows without a time below `window`. Unless changes are `complete`, such rows get
+    another time, to become deletes.
     """
-    calls = [
-        call
+    windows = [
+        call.expressions[0]
         for call in select.find_all(exp.Anonymous)
         if call.name.lower() in _WINDOWS and call.expressions and call.parent_select is select
     ]
-    times = [
-        calendar_time(struct)
-        for struct in select.find_all(exp.Struct)
-        if struct.parent_select is select
-    ]
-    times += [] if complete else [call.expressions[0] for call in calls]
+    times = [] if complete else list(windows)
+    for struct in select.find_all(exp.Struct):
+        if struct.parent_select is select and (time := calendar_time(struct)) is not None:
+            times.append(time)
     has_time = {
         time.sql(dialect=DIALECT): exp.not_(exp.Is(this=time.copy(), expression=exp.null()))
         for time in times
-        if time is not None
     }
-    for call in [] if complete else calls:
-        _keep_untimed(call, has_time[call.expressions[0].sql(dialect=DIALECT)])
+    for time in [] if complete else windows:
+        other: exp.Expr = exp.maybe_parse(_ANY_TIME, dialect=DIALECT)
+        time.replace(exp.Coalesce(this=time.copy(), expressions=[other]))
     if has_time:
         select.where(*has_time.values(), copy=False)
-
-
-def _keep_untimed(call: exp.Anonymous, has_time: exp.Expr) -> None:
-    """Replaces a window by one that is null for rows without a time."""
-    other: exp.Expr = exp.maybe_parse(_ANY_TIME, dialect=DIALECT)
-    time = call.expressions[0]
-    time.replace(exp.Coalesce(this=time.copy(), expressions=[other]))
-    window = exp.If(this=has_time.copy(), true=call.copy(), false=exp.null())
-    call.replace(window)
-    _keep_name(window, call.name.lower())
-
-
-def _keep_name(window: exp.Expr, name: str) -> None:
-    """Names an output column that is a window or a field of it as Spark names it."""
-    item = window.parent if isinstance(window.parent, exp.Dot) else window
-    if isinstance(item.parent, exp.Select) and item.arg_key == "expressions":
-        field = f".{item.expression.name}" if isinstance(item, exp.Dot) else ""
-        item.replace(exp.alias_(item.copy(), f"{name}{field}", quoted=True))

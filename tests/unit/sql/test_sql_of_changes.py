@@ -54,8 +54,7 @@ def test_a_window_requires_a_time() -> None:
     rewritten = rewrite_for_changes(facts, {"c"}, "_op")
     assert rewritten is not None
     assert rewritten.sql == (
-        "SELECT id, IF(NOT at IS NULL, `WINDOW`(COALESCE(at, CAST('1970-01-01' AS TIMESTAMP)), "
-        "'1 hour'), NULL).start AS `window.start`, "
+        "SELECT id, `WINDOW`(COALESCE(at, CAST('1970-01-01' AS TIMESTAMP)), '1 hour').start, "
         + PASSES.replace("id > 1", "(id > 1 OR id < 0) AND NOT at IS NULL")
         + " FROM c "
         + WHERE.replace("(id > 1)", "((id > 1 OR id < 0) AND NOT at IS NULL)")
