@@ -22,6 +22,8 @@ from penstock.sdk import Capability
 
 Root = tuple[str, ...]
 """The node that a query computes as a stream, or several nodes whose rows are merged."""
+Group = tuple[Root, OutputMode, bool]
+"""The root and the output mode of a query, and whether it is updating."""
 
 
 def make_queries(
@@ -33,24 +35,37 @@ def make_queries(
     """
     roots, errors = find_roots(nodes, streams)
     raise_all(errors)
-    groups: dict[tuple[Root, OutputMode, bool], list[str]] = {}
+    groups: dict[Group, list[str]] = {}
     for node in nodes.values():
         if node.kind == "sink":
             root = roots[node.inputs[0]]
             updating = _follows_updating(node, nodes)
             mode = "append" if updating else _output_mode(node, root[0], nodes, streams)
             groups.setdefault((root, mode, updating), []).append(node.name)
-    append_roots = {root for root, mode, updating in groups if mode == "append" and not updating}
+    names = _name_queries(groups)
     queries = []
     for (root, mode, updating), sinks in groups.items():
         whole_input = root[0] in final and mode == "append" and not updating
         starts = stream_sources(root[0], nodes, streams) if whole_input else root
-        name = f"{root[0]}_updates" if mode == "update" and root in append_roots else root[0]
-        if updating:
-            name = "_".join([*root, "changes"])
-        query = replace(_query(name, starts, sinks, nodes), updating=updating)
-        queries.append(replace(query, output_mode=mode, whole_input=whole_input))
+        query = _query(names[root, mode, updating], starts, sinks, nodes)
+        queries.append(replace(query, updating=updating, output_mode=mode, whole_input=whole_input))
     return _with_reports(queries)
+
+
+def _name_queries(groups: Collection[Group]) -> dict[Group, str]:
+    """Returns the names of queries. State directories have these names, so each is unique."""
+    append_roots = {root for root, mode, updating in groups if mode == "append" and not updating}
+    wanted = {}
+    for root, mode, updating in groups:
+        name = f"{root[0]}_updates" if mode == "update" and root in append_roots else root[0]
+        wanted[root, mode, updating] = "_".join([*root, "changes"]) if updating else name
+    names: dict[Group, str] = {}
+    for group in sorted(groups, key=lambda group: wanted[group] != group[0][0]):
+        name = wanted[group]
+        while name in names.values():
+            name += "_"
+        names[group] = name
+    return names
 
 
 def _with_reports(queries: Sequence[Query]) -> tuple[Query, ...]:

@@ -101,7 +101,8 @@ class _Rewriting:
             (each for each in select.expressions if each.alias_or_name == self._operation), None
         )
         star = next((each for each in select.expressions if self._has_operation(each, names)), None)
-        _require_times(select, complete=self._complete)
+        if _require_times(select, complete=self._complete):
+            self.changed = True
         where = select.args.get("where")
         is_timeless = where is None or deterministic(where.sql(dialect=DIALECT))
         if where is None or (self._complete and is_timeless):
@@ -192,8 +193,8 @@ class _Rewriting:
         self.changed = True
 
 
-def _require_times(select: exp.Select, *, complete: bool) -> None:
-    """Adds the conditions of windows to WHERE.
+def _require_times(select: exp.Select, *, complete: bool) -> bool:
+    """Adds the conditions of windows to WHERE, and returns whether there are any.
 
     Spark drops rows without a time below `window`. Unless changes are `complete`, such rows get
     another time, to become deletes.
@@ -216,3 +217,4 @@ def _require_times(select: exp.Select, *, complete: bool) -> None:
         time.replace(exp.Coalesce(this=time.copy(), expressions=[other]))
     if has_time:
         select.where(*has_time.values(), copy=False)
+    return bool(has_time)

@@ -138,7 +138,7 @@ class Sql(SqlQuery[SqlConfig]):
     A record on which the query fails becomes a dead letter.
 
     Of changes, a stateless query keeps the operation column, and an update whose new row does not
-    meet WHERE, or has no time for `window`, becomes a delete. An aggregate, a join or another query
+    meet WHERE, or has no time for a window, becomes a delete. An aggregate, a join or another query
     with state is an updating query: its rows are changes, too.
 
     ```yaml

@@ -96,6 +96,29 @@ def test_scope_batch_needs_the_same_batches(tmp_path: Path) -> None:
     assert caught.value.where is not None
 
 
+def test_a_source_with_the_name_of_an_updating_query(tmp_path: Path) -> None:
+    changes = {"type": "memory", "rows": [{"op": "i", "id": 1}], "schema": "op STRING, id LONG",
+               "operation_column": "op", "primary_key": "id"}  # fmt: skip
+    made = plan(
+        tmp_path,
+        {"total": sql("SELECT count(*) AS n FROM orders"), "same": sql("SELECT id FROM orders")},
+        {
+            name: {"type": "print", "from": from_}
+            for name, from_ in (("totals", "total"), ("copy", "orders_changes"), ("all", "same"))
+        },
+        {"orders": changes, "orders_changes": {"type": "memory", "rows": [{"id": 1}]}},
+    )
+    assert {each.name: each.sinks for each in made.queries} == {
+        "orders_changes_": ("totals",), "orders_changes": ("copy",), "orders": ("all",)
+    }  # fmt: skip
+    reports = {each.name: each.dead_letter_nodes for each in made.queries}
+    assert reports == {
+        "orders_changes_": {"orders", "total", "totals"},
+        "orders_changes": {"orders_changes", "copy"},
+        "orders": {"same", "all"},
+    }
+
+
 def test_a_node_reports_in_one_query(tmp_path: Path) -> None:
     transforms = {
         "wide": sql("SELECT * FROM orders WHERE price > 0"),

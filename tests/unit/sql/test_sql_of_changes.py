@@ -63,6 +63,15 @@ def test_a_window_requires_a_time() -> None:
     assert complete is not None and "NOT at IS NULL" not in complete.sql
 
 
+def test_a_calendar_window_requires_a_time() -> None:
+    day = "date_trunc('day', at)"
+    window = f"named_struct('start', {day}, 'end', {day} + INTERVAL '1' DAY)"
+    facts = parse_facts(f"SELECT *, {window} AS w FROM c")
+    for complete in (False, True):
+        rewritten = rewrite_for_changes(facts, {"c"}, "_op", complete=complete)
+        assert rewritten is not None and "NOT at IS NULL" in rewritten.sql.partition("WHERE")[2]
+
+
 def test_relations_without_a_name() -> None:
     rewritten = rewrite_for_changes(
         parse_facts("SELECT id FROM (SELECT id FROM c) WHERE id > 1"), {"c"}, "_op"

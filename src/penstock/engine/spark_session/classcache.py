@@ -52,7 +52,7 @@ def cache_directory() -> Path:
 
 @dataclass(frozen=True)
 class ArchiveDirectory:
-    """Directory of an archive. The seal, written last, holds size and time of the archive."""
+    """Directory of an archive. The seal, written last, describes the archive."""
 
     path: Path
 

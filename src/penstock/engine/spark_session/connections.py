@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from py4j.clientserver import ClientServerConnection
 
@@ -16,16 +15,11 @@ def keep_open_in_forks() -> None:
     A fork frees the thread-local objects of all other threads before it runs any code. py4j shuts
     down a connection that is freed, and a shutdown also affects the socket of the parent.
     """
-    ClientServerConnection.__del__ = _close_in(os.getpid(), _close, os.getpid)
-
-
-def _close_in(
-    owner: int, close: Callable[[ClientServerConnection], None], process_id: Callable[[], int]
-) -> Callable[[ClientServerConnection], None]:
-    """Returns a finalizer. It uses no globals, which are gone at the end of the interpreter."""
+    close, process_id, owner = _close, os.getpid, os.getpid()
 
     def close_in_owner(connection: ClientServerConnection) -> None:
+        # Globals are gone at the end of the interpreter.
         if process_id() == owner:
             close(connection)
 
-    return close_in_owner
+    ClientServerConnection.__del__ = close_in_owner
