@@ -294,6 +294,8 @@ def _incompatible_source(
     before: Mapping[str, Any], after: Mapping[str, Any], parts: set[str], state: _State
 ) -> str | None:
     """Returns the reason why a changed source does not fit the state of its query, or None."""
+    if _phases(before) != _phases(after):
+        return "the state has the offsets of the old phases"
     columns = parts & {"columns", "variants"}
     if state.in_spark and columns:
         return "the state holds rows of the old columns"
@@ -306,6 +308,12 @@ def _incompatible_source(
     if "variants" in parts or (columns and "primary_key" not in before):
         return "the state holds rows of the old columns"
     return None
+
+
+def _phases(source: Mapping[str, Any]) -> tuple[list[Any], Any]:
+    """Returns the types of the phases of a hybrid source, and the start of the last one."""
+    config = source["config"]
+    return [phase.get("type") for phase in config.get("phases", [])], config.get("handover")
 
 
 def _event_time(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,21 +16,41 @@ from penstock.core.names import written_name
 from penstock.core.text import did_you_mean
 from penstock.plan.lookups import check_stream, prepare_lookup
 from penstock.plan.operation_columns import source_operation, with_operation
-from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
+from penstock.sdk import (
+    Capability,
+    Component,
+    Context,
+    Format,
+    ReceivingSource,
+    ReplayableSource,
+    Sink,
+    Source,
+    registry,
+)
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.operations import OPERATION_COLUMN
+from penstock.sdk.phases import PhasedSource
 from penstock.sdk.registry import Kind
 from penstock.spec.fields import fields_at
 from penstock.spec.model_validation import validate_model
-from penstock.spec.node_models import DeadLetterSpec, SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.node_models import (
+    DeadLetterSpec,
+    PhaseSpec,
+    SinkSpec,
+    SourceSpec,
+    TransformSpec,
+)
 from penstock.spec.source_map import Route, SourceMap, locate_error
 from penstock.spec.valid_part import invalid_values, validate_part
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 Spec = SourceSpec | TransformSpec | SinkSpec | DeadLetterSpec
 T = TypeVar("T")
+_OF_PHASES = {"columns", "primary_key", "operation_column"}
+"""The options of a source that its phases have too."""
+_NOT_IN_PHASES = (ReceivingSource, PhasedSource)
 
 
 @dataclass
@@ -56,6 +76,10 @@ class Components:
         usable = len(self.errors) == count and not any(invalid_values(self.source_map, route))
         if isinstance(spec, SourceSpec):
             declared = self._declared_columns(route, spec)
+            if isinstance(component, PhasedSource):
+                phases = self._make_phases(component, route, name, spec, declared)
+                component.set_phases(phases)
+                usable = usable and len(self.errors) == count
             if isinstance(component, Source):
                 self._prepare_source(component, route, spec, declared, usable)
         elif isinstance(component, Sink) and isinstance(spec, SinkSpec | DeadLetterSpec):
@@ -65,6 +89,54 @@ class Components:
         if component is not None and usable:
             self._collect_errors(route, component.validate)
         return component
+
+    def _make_phases(
+        self, source: PhasedSource[Any], route: Route, name: str, spec: SourceSpec,
+        declared: pa.Schema | None,
+    ) -> list[ReplayableSource[Any]]:  # fmt: skip
+        """Creates the sources of the phases of a source, without those with errors."""
+        phases, specs = [], source.phase_options()
+        shared = spec.model_dump(include=_OF_PHASES, by_alias=True)
+        for index, options in enumerate(specs):
+            at, subject = (*route, "phases", index), f'phase {index + 1} of "{written_name(name)}"'
+            phase, errors = validate_model(PhaseSpec, options, self.source_map, at, subject)
+            self.errors += errors
+            if phase is None:
+                continue
+            context = replace(source.context, base=self._base(at), state=None)
+            if source.context.state is not None:
+                state = source.context.state / "phases" / str(index + 1)
+                context = replace(context, state=state)
+            made = self._make_phase(at, f"{subject} (type: {phase.type})", phase, context)
+            if made is None:
+                continue
+            if index < len(specs) - 1 and not made.is_bounded():
+                self._add_error(
+                    at, f"{subject} does not end; only the last phase may be unbounded",
+                    "unbounded-phase", "Make it the last phase, or set options with an end.",
+                )  # fmt: skip
+                continue
+            of_phase = SourceSpec(type=phase.type, format=phase.format, **shared)
+            count = len(self.errors)
+            self._prepare_source(made, at, of_phase, declared, usable=True)
+            self._collect_errors(at, made.validate)
+            phases += [made] if len(self.errors) == count else []
+        return phases
+
+    def _make_phase(
+        self, route: Route, subject: str, spec: PhaseSpec, context: Context
+    ) -> ReplayableSource[Any] | None:
+        count, known = len(self.errors), list(fields_at(PhaseSpec, ()))
+        made = self._create(route, "source", spec.type, spec.options, context, subject, known)
+        if made is None or len(self.errors) > count:
+            return None
+        if not isinstance(made, ReplayableSource) or isinstance(made, _NOT_IN_PHASES):
+            self._add_error(
+                (*route, "type"), f"a source of type {spec.type} cannot be a phase",
+                "invalid-option", "Use a source whose records can be read again, such as files.",
+            )  # fmt: skip
+            return None
+        return made
 
     def _create_for_node(
         self, route: Route, kind: Kind, name: str, spec: Spec

@@ -18,15 +18,9 @@ from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.sql.keyed_rows import KeyedRows
 
 
-def adds_operations(source: Source[Any]) -> bool:
-    """Returns whether a source adds the operation column to its rows."""
-    carries = source.format is not None and source.format.carries_operations
-    return carries or source.deletes_by_key or source.carries_operations
-
-
 def source_operation(spec: SourceSpec, source: Source[Any]) -> str | None:
     """Returns the operation column of a source: declared, or added by the source."""
-    return spec.operation_column or (OPERATION_COLUMN if adds_operations(source) else None)
+    return spec.operation_column or (OPERATION_COLUMN if source.adds_operations() else None)
 
 
 def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) -> pa.Schema:
@@ -42,7 +36,7 @@ def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) ->
             code="duplicate-column",
             hint="Remove the column from the schema, or set operation_column to another name.",
         )
-    return add_operation(columns, name) if name and adds_operations(source) else columns
+    return add_operation(columns, name) if name and source.adds_operations() else columns
 
 
 def _has_complete_changes(source: Source[Any]) -> bool:

@@ -145,6 +145,11 @@ class Source(Component[C]):
         """
         return {"origin": origin, "position": position}
 
+    def adds_operations(self) -> bool:
+        """Returns whether the source adds the operation column to its rows."""
+        carries = self.format is not None and self.format.carries_operations
+        return carries or self.deletes_by_key or self.carries_operations
+
     @property
     def guarantee(self) -> Level:
         """The delivery guarantee from the system to Penstock."""
@@ -210,6 +215,14 @@ class ReplayableSource(Source[C]):
         BYTES: batches with the columns of `PAYLOAD`, then the columns of `read.metadata`.
         ROWS: batches with the columns of the declared schema, then the columns of `read.metadata`.
         """
+
+    def offset_after(self, positions: Mapping[int, int]) -> Offset:
+        """Returns the offset after the record at a position of each partition, by its number.
+
+        Partitions without a position are read from their beginning. Optional, for the last phase
+        of a hybrid source. Raises Permanent if a position does not exist.
+        """
+        raise NotImplementedError
 
     def partition_offsets(self, offset: Offset) -> Mapping[str, Any]:
         """Returns the part of an offset of each partition, by the name of the partition."""

@@ -106,6 +106,17 @@ class SourceSpec(NodeModel):
         return self.lookup if isinstance(self.lookup, Lookup) else Lookup() if self.lookup else None
 
 
+class PhaseSpec(NodeModel):
+    """A phase of a hybrid source."""
+
+    type: str
+    """The connector."""
+    connection: str | None = None
+    """The connection whose options are the defaults of this phase: a name under `connections`."""
+    format: str | dict[str, Any] | None = None
+    """The format of payloads: a name, or a map of `type` and options."""
+
+
 class TransformSpec(NodeModel):
     """A transform between sources and sinks."""
 

@@ -43,6 +43,8 @@ CHANGES = {
     "partitions": ({"partitions": 8}, REFUSED, SAME),
     "an option of a source": ({"nodes.orders.config.rate": 2}, ALLOWED, ALLOWED),
     "a new option of a source": ({"nodes.orders.config.jitter": 2}, ALLOWED, ALLOWED),
+    "the type of a phase": ({"nodes.orders.config.phases": [{"type": "a"}]}, REFUSED, REFUSED),
+    "the start of the last phase": ({"nodes.orders.config.handover": {"x": 1}}, REFUSED, REFUSED),
     "the type of a source": ({"nodes.orders.type": "kafka"}, REFUSED, REFUSED),
     "the columns of a source": ({"nodes.orders.columns": "id: int64"}, REFUSED, ALLOWED),
     "a NOT NULL": ({"nodes.orders.columns": f"{COLUMNS} not null"}, REFUSED, ALLOWED),

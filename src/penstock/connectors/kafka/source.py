@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.kafka.client import RETRY_INTERVAL, check_properties
-from penstock.connectors.kafka.config import ConnectionConfig, KafkaSourceConfig
+from penstock.connectors.kafka.config import ConnectionConfig, KafkaSourceConfig, KafkaStartAt
 from penstock.connectors.kafka.data_loss import check_data_loss, data_loss_error, describe_gap
 from penstock.connectors.kafka.discovery import Discovery, Topics
 from penstock.connectors.kafka.group import ConsumerGroup
@@ -241,6 +241,18 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         return ReaderConfig(
             connection=ConnectionConfig.model_construct(**connection), properties=properties
         )
+
+    def offset_after(self, positions: Mapping[int, int]) -> Offset:
+        topic = self.topic()
+        if topic is None:
+            raise PlanError("positions by partition need a single topic", code="invalid-option")
+        offsets = {topic: {number: offset + 1 for number, offset in positions.items()}}
+        start = KafkaStartAt(offsets=offsets)
+        after = KafkaSource(self.config.model_copy(update={"start": start}), self.context)
+        try:
+            return after.initial_offset()
+        finally:
+            after.close()
 
     def _start_offsets(
         self, partitions: Sequence[Partition], ids: Mapping[str, str]

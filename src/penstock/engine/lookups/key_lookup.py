@@ -18,12 +18,12 @@ from penstock.core.errors import ConnectError, Rejected, Transient
 from penstock.engine.lookups.lookup_cache import Key, LookupCache
 from penstock.engine.tasks import task as spark_task
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
-from penstock.engine.tasks.decode_in_fork import decode_in_fork
 from penstock.sdk import Capability, LookupSource, Read
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.columns.utf8 import find_invalid_text, replace_invalid_text
+from penstock.sdk.decoding import decode_in_fork
 from penstock.sdk.record import PAYLOAD
 
 

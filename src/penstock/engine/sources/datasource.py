@@ -49,6 +49,7 @@ from penstock.sdk import (
 )
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.operations import add_operation
+from penstock.sdk.phases import PhasedSource
 from penstock.sdk.registry import Kind
 
 NAME = "penstock"
@@ -112,7 +113,7 @@ class PenstockDataSource(DataSource):
         if packed:
             return SourceTask.unpack(packed)
         source = self._component("source")
-        if not isinstance(source, ReplayableSource):
+        if not isinstance(source, ReplayableSource) or isinstance(source, PhasedSource):
             raise PlanError(
                 f'source "{self._type()}" requires a pipeline; plain PySpark cannot read the source'
             )

@@ -15,9 +15,7 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import Bug, RecordError
 from penstock.engine.sources.sentinel import sentinel
-from penstock.engine.sources.tombstones import decode_with_deletes
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
-from penstock.engine.tasks.decode_in_fork import decode_in_fork, decode_record_in_fork
 from penstock.engine.tasks.event_time import find_out_of_range, latest_by_partition, out_of_range
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
 from penstock.formats.json.plain import PlainJson
@@ -27,6 +25,7 @@ from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.predicates import matching
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.decoding import decode_payloads, decode_record_in_fork
 from penstock.sdk.operations import unknown_operations
 from penstock.sdk.record import PAYLOAD
 
@@ -252,13 +251,7 @@ class SourceTask:
         self, batch: pa.RecordBatch, dead_letters: DeadLetterWriter, isolated: bool
     ) -> tuple[pa.RecordBatch, pa.Array | None]:
         """Returns the rows of payloads, and the index of the payload of each row (None: equal)."""
-        assert self.source.format is not None
-        assert self.source.columns is not None
-        decode = decode_in_fork if isolated else type(self.source.format).rows
-        if self.source.deletes_by_key:
-            decoded = decode_with_deletes(self.source, batch, decode)
-        else:
-            decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
+        decoded = decode_payloads(self.source, batch, isolated)
         for index, text, part, error in decoded.failures:
             origin, position = batch.column("origin")[index], batch.column("position")[index]
             dead_letters.add(text, error, origin.as_py(), position.as_py(), part)

@@ -16,7 +16,6 @@ from penstock.engine.sources.sentinel import END_OF_TIME
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks.event_time import LATEST
 from penstock.plan.model import Node, Query
-from penstock.plan.operation_columns import adds_operations
 from penstock.sdk import ReplayableSource, Source
 from penstock.spec.node_models import SourceSpec
 
@@ -56,7 +55,7 @@ def _checked_operation(node: Node, query: Query) -> str | None:
     """
     assert isinstance(node.spec, SourceSpec)
     is_taken_in = query.updating or node.lookup is not None
-    return node.spec.operation_column if is_taken_in and not adds_operations(node.source) else None
+    return node.spec.operation_column if is_taken_in and not node.source.adds_operations() else None
 
 
 def source_rows(node: Node) -> pa.Schema:

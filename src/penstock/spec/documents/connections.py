@@ -8,7 +8,7 @@ from penstock.core.errors import PenstockError, SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.parsed import MissingParts
 from penstock.spec.tree.document import Document
-from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
 _USERS = {"sources": "source", "sinks": "sink"}
 
@@ -23,7 +23,7 @@ def apply_connections(document: Document) -> tuple[Document, list[PenstockError]
         value: Node = entry.value
         if entry.name in _USERS and isinstance(value, MappingNode):
             nodes = tuple(
-                Entry(node.key, _with_defaults(node.value, node.name, connections, errors, missing))
+                Entry(node.key, _with_all_defaults(node, connections, errors, missing))
                 for node in value.entries
             )
             value = replace(value, entries=nodes)
@@ -32,6 +32,27 @@ def apply_connections(document: Document) -> tuple[Document, list[PenstockError]
         entries.append(Entry(entry.key, value))
     root = replace(document.root, entries=tuple(entries))
     return replace(document, root=root), errors
+
+
+def _with_all_defaults(
+    entry: Entry,
+    connections: MappingNode | None,
+    errors: list[PenstockError],
+    missing: MissingParts | None,
+) -> Node:
+    """Returns a node with the options of its connection, and of the connections of its phases."""
+    node = _with_defaults(entry.value, entry.name, connections, errors, missing)
+    phases = node.get("phases") if isinstance(node, MappingNode) else None
+    if not isinstance(node, MappingNode) or not isinstance(phases, SequenceNode):
+        return node
+    items = tuple(
+        _with_defaults(phase, entry.name, connections, errors, missing) for phase in phases.items
+    )
+    entries = (
+        Entry(each.key, replace(phases, items=items)) if each.name == "phases" else each
+        for each in node.entries
+    )
+    return replace(node, entries=tuple(entries))
 
 
 def _with_defaults(

@@ -11,10 +11,10 @@ import pytest
 
 from penstock.connectors.memory import MemorySource, MemorySourceConfig
 from penstock.core.errors import DecodeError, Transient
-from penstock.engine.tasks.decode_in_fork import decode_in_fork, decode_record_in_fork
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Decoded, Format
+from penstock.sdk.decoding import decode_in_fork, decode_record_in_fork
 from penstock.sdk.forked import CRASHED, iterate_forked
 
 COLUMNS = pa.schema([("n", pa.int64())])

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.kafka import KafkaSource
-from penstock.engine.sources.tombstones import decode_with_deletes
 from penstock.formats.debezium import DebeziumJson, DebeziumJsonConfig
 from penstock.formats.json import Json, JsonConfig
 from penstock.sdk.record import Rows
+from penstock.sdk.tombstones import decode_with_deletes
 
 COLUMNS = pa.schema(
     [("region", pa.string()), ("id", pa.int32()), ("name", pa.string()), ("_op", pa.string())]

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import PlanError
-from penstock.sdk import Operation, Source
 from penstock.sdk.keys import KEY, decode_keys
+from penstock.sdk.operations import Operation
 from penstock.sdk.record import DecodeFailure, Rows
+from penstock.sdk.source import Source
 
 Decode = Callable[[Any, pa.BinaryArray, pa.Schema], Rows]
 

@@ -1,4 +1,4 @@
-"""Decoding in forked processes, which finds the payloads that crash their decoder."""
+"""Decoding of payloads, in this process or in forks, where a payload may crash its decoder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import RecordError
-from penstock.sdk import Format, bisect_failures
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.conform import concat_batches
 from penstock.sdk.forked import iterate_forked
+from penstock.sdk.format import Format
 from penstock.sdk.record import DecodeFailure, Rows
+from penstock.sdk.source import Source
+from penstock.sdk.tombstones import decode_with_deletes
+
+
+def decode_payloads(source: Source[Any], batch: pa.RecordBatch, isolated: bool = False) -> Rows:
+    """Decodes a batch of a source that declares BYTES into rows with the columns of the source.
+
+    With `isolated` a payload that crashes its decoder is a failure (see `decode_in_fork`).
+    """
+    assert source.format is not None and source.columns is not None
+    decode = decode_in_fork if isolated else type(source.format).rows
+    if source.deletes_by_key:
+        return decode_with_deletes(source, batch, decode)
+    return decode(source.format, batch.column("payload"), source.columns)
 
 
 def decode_in_fork(format_: Format[Any], payloads: pa.BinaryArray, schema: pa.Schema) -> Rows:

@@ -1,0 +1,31 @@
+"""Options of the hybrid source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from penstock.sdk import Config
+
+
+class Handover(Config):
+    """Columns of the bounded phases with the position of each record in the last phase."""
+
+    partition: str
+    """The column with the partition of a record, an integer."""
+    offset: str
+    """The column with the offset of a record, an integer."""
+
+
+class HybridSourceConfig(Config):
+    phases: list[dict[str, Any]] = Field(min_length=2)
+    """The sources in the order in which they are read, each with its `type`, its options and its
+    `format`. All but the last must end."""
+    handover: Handover | None = None
+    """The position at which the last phase starts: after the last record of each partition in the
+    bounded phases. The last phase must be `kafka` with one topic.
+
+    Partitions without a record in the bounded phases are read from their beginning. By default the
+    last phase starts where its own options say.
+    """

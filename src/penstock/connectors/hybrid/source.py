@@ -1,0 +1,284 @@
+"""Hybrid source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from penstock.connectors.hybrid.bounds import Bounds, check_columns, last_positions, load_bounds
+from penstock.connectors.hybrid.config import Handover, HybridSourceConfig
+from penstock.connectors.hybrid.phase import PLACES, Phase, has_places
+from penstock.core.errors import OptionError, PlanError
+from penstock.sdk import Capability, Offset, Read, ReplayableSource
+from penstock.sdk.phases import PhasedSource
+
+_SAMPLE = 1000
+"""The records of a sample from which columns are inferred."""
+
+
+class PhasePartition(NamedTuple):
+    """A partition of the phase with an index."""
+
+    phase: int
+    value: Any
+
+
+class HybridSource(PhasedSource[HybridSourceConfig]):
+    """Reads other sources one after another: first sources that end, then the last one.
+
+    For example a lake table and then the topic whose records the table has stored. All phases have
+    the columns, the primary key and the watermark of the node. A batch has rows of one phase. A run
+    resumes in the phase in which the last run has stopped.
+
+    The bounded phases and the start of the last phase are fixed at the first start of the pipeline:
+    a bounded phase ends where its input ends then, and the last phase starts at the position that
+    its options select then. With `handover` the last phase starts after the records that the
+    bounded phases have: no record is missing and none is read twice.
+
+    If a phase has changes, as with the format `debezium_json`, the rows of other phases are
+    inserts. In a dead letter the name of the origin begins with the number of the phase: `1:` for
+    the first one.
+
+    ```yaml
+    type: hybrid
+    schema: id LONG, city STRING, partition INT, offset LONG
+    phases:
+      - {type: delta, path: lake/orders}
+      - {type: kafka, brokers: "localhost:9092", topic: orders}
+    handover: {partition: partition, offset: offset}
+    ```
+    """
+
+    parallelism = "as the phase that is read"
+    acknowledges = "as the phase that is read"
+    capabilities = frozenset(
+        {
+            Capability.REPLAY,
+            Capability.LIMIT,
+            Capability.BOUNDED,
+            Capability.TAIL,
+            Capability.ROWS,
+        }
+    )
+    _known_bounds: Bounds | None = None
+
+    def phase_options(self) -> Sequence[Mapping[str, Any]]:
+        return self.config.phases
+
+    def set_phases(self, phases: Sequence[ReplayableSource[Any]]) -> None:
+        self.phases = tuple(phases)
+        if len(phases) < len(self.config.phases):
+            return
+        common = frozenset.intersection(*(phase.capabilities for phase in phases))
+        self.capabilities -= {Capability.REPLAY, Capability.LIMIT} - common
+        self.carries_operations = any(phase.adds_operations() for phase in phases)
+        self.has_complete_changes = all(map(_has_complete_changes, phases))
+        self.declares_primary_key = any(phase.declares_primary_key for phase in phases)
+
+    @property
+    def locates_rows(self) -> bool:  # type: ignore[override]
+        return all(map(has_places, self.phases))
+
+    @property
+    def lag_unit(self) -> str:  # type: ignore[override]
+        return self.phases[-1].lag_unit
+
+    @property
+    def _last(self) -> str:
+        return str(len(self.phases))
+
+    def validate(self) -> None:
+        handover = self.config.handover
+        if handover is None or len(self.phases) < len(self.config.phases):
+            return
+        last = self.phases[-1]
+        if type(last).offset_after is ReplayableSource.offset_after or last.topic() is None:
+            raise OptionError.of(
+                "handover", message="handover requires a last phase of type kafka with one topic",
+                hint="Remove handover, and set the start of the last phase in its options.",
+            )  # fmt: skip
+        if self.columns is not None:
+            check_columns(handover, self.columns)
+
+    def check(self) -> None:
+        for phase in self.phases:
+            phase.check()
+
+    def close(self) -> None:
+        for phase in self.phases:
+            phase.close()
+
+    def schema(self) -> pa.Schema | None:
+        known = [phase.columns for phase in self.phases]
+        return self._common_columns([columns for columns in known if columns is not None])
+
+    def infer_schema(self) -> pa.Schema | None:
+        return self._common_columns(
+            [columns for phase in self.phases if (columns := _infer(phase)) is not None]
+        )
+
+    def _common_columns(self, known: Sequence[pa.Schema]) -> pa.Schema | None:
+        """Returns the columns of the phases, without operation columns. Raises PlanError if the
+        phases have different columns."""
+        plain = [
+            pa.schema([f for f in columns if f.name != self.operation_column], columns.metadata)
+            for columns in known
+        ]
+        for columns in plain[1:]:
+            missing = sorted({*plain[0].names} ^ {*columns.names})
+            if missing:
+                raise PlanError(
+                    f"the phases have different columns: {', '.join(missing)}",
+                    code="different-columns",
+                    hint="Declare the columns of all phases with schema.",
+                )
+        return plain[0] if plain else None
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        keys = (phase.infer_primary_key() for phase in self.phases if phase.declares_primary_key)
+        return next((key for key in keys if key), ())
+
+    def metadata_schema(self) -> pa.Schema:
+        fields: dict[str, pa.Field] = {}
+        for phase in self.phases:
+            for field in phase.metadata_schema():
+                fields.setdefault(field.name, field.with_nullable(True))
+        return pa.schema(list(fields.values()))
+
+    def is_bounded(self) -> bool:
+        return bool(self.phases) and self.phases[-1].is_bounded()
+
+    def reads_once(self) -> bool:
+        return any(phase.reads_once() for phase in self.phases)
+
+    def initial_offset(self) -> Offset:
+        return dict(self._bounds.starts)
+
+    def latest_offset(self, start: Offset) -> Offset:
+        latest = self.phases[-1].latest_offset(start[self._last])
+        return {**self._bounds.ends, self._last: latest}
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        for number, phase in self._numbered():
+            if start[number] != end[number]:
+                return {**start, number: phase.limit_batch(start[number], end[number])}
+        return end
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[PhasePartition]:
+        return [
+            PhasePartition(int(number), value)
+            for number, phase in self._numbered()
+            if start[number] != end[number]
+            for value in phase.partitions(start[number], end[number])
+        ]
+
+    def read(self, partition: PhasePartition, read: Read) -> Iterator[pa.RecordBatch]:
+        return self._phase(partition.phase).rows(partition.value, read, self._metadata_types())
+
+    def commit(self, end: Offset) -> None:
+        for number, phase in self._numbered():
+            phase.commit(end[number])
+
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        return {
+            number: phase.min_offset(first[number], second[number])
+            for number, phase in self._numbered()
+        }
+
+    def lag(self, current: Offset, latest: Offset) -> int | None:
+        lags = [
+            phase.lag(current[number], latest[number])
+            for number, phase in self._numbered()
+            if current[number] != latest[number] or number == self._last
+        ]
+        units = {phase.lag_unit for phase in self.phases}
+        known = [lag for lag in lags if lag is not None]
+        return (
+            sum(known) if len(known) == len(lags) and (len(lags) == 1 or len(units) == 1) else None
+        )
+
+    def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        return self._phase(_number(origin)).record(payload, origin, position, None)
+
+    def decode_with_header(
+        self, payload: bytes, origin: str, position: int, header: bytes
+    ) -> pa.RecordBatch:
+        return self._phase(_number(origin)).record(payload, origin, position, header)
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        phase = self._phase(_number(origin))
+        known = phase.source.record_metadata(phase.without_number(origin), position)
+        return {**known, "origin": origin}
+
+    def _numbered(self) -> Iterator[tuple[str, ReplayableSource[Any]]]:
+        """Yields the number of each phase, as in offsets, and its source."""
+        return ((str(number), phase) for number, phase in enumerate(self.phases, 1))
+
+    def _phase(self, number: int) -> Phase:
+        assert self.columns is not None
+        operation = self.operation_column if self.carries_operations else None
+        return Phase(self.phases[number - 1], number, self.columns, operation, self.primary_key)
+
+    def _metadata_types(self) -> pa.Schema:
+        known = self.metadata_schema()
+        return pa.schema([*known, *(field for field in PLACES if field.name not in known.names)])
+
+    @property
+    def _bounds(self) -> Bounds:
+        if self._known_bounds is None:
+            directory = self.context.state
+            self._known_bounds = (
+                self._find_bounds()
+                if directory is None
+                else load_bounds(directory, self._find_bounds)
+            )
+        return self._known_bounds
+
+    def _find_bounds(self) -> Bounds:
+        """Returns the bounds now. The last phase starts before the end of the others is known, so
+        that no record between the two is missing."""
+        starts = {number: phase.initial_offset() for number, phase in self._numbered()}
+        ends = {
+            number: phase.latest_offset(starts[number])
+            for number, phase in self._numbered()
+            if number != self._last
+        }
+        handover = self.config.handover
+        if handover is not None:
+            positions = last_positions(self._bounded_rows(starts, ends, handover), handover)
+            starts[self._last] = self.phases[-1].offset_after(positions)
+        return Bounds(starts, ends)
+
+    def _bounded_rows(
+        self, starts: Mapping[str, Offset], ends: Mapping[str, Offset], handover: Handover
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of the bounded phases, with the columns of `handover`."""
+        assert self.columns is not None
+        check_columns(handover, self.columns)
+        columns = frozenset({handover.partition, handover.offset})
+        for number, source in self._numbered():
+            if number not in ends or starts[number] == ends[number]:
+                continue
+            for partition in source.partitions(starts[number], ends[number]):
+                read = Read(columns, isolated=True)
+                yield from self._phase(int(number)).rows(partition, read, pa.schema([]))
+
+
+def _infer(phase: ReplayableSource[Any]) -> pa.Schema | None:
+    if phase.columns is not None:
+        return phase.columns
+    if Capability.ROWS in phase.capabilities:
+        return phase.infer_schema()
+    assert phase.format is not None
+    return phase.format.infer_schema(phase.format.records(phase.sample(_SAMPLE)).texts)
+
+
+def _has_complete_changes(phase: ReplayableSource[Any]) -> bool:
+    by_format = phase.format is not None and phase.format.has_complete_changes
+    return not phase.adds_operations() or phase.has_complete_changes or by_format
+
+
+def _number(origin: str) -> int:
+    return int(origin.partition(":")[0])

@@ -1,0 +1,28 @@
+"""Sources in phases: sources that read other sources one after another."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.sdk.component import C
+from penstock.sdk.source import ReplayableSource
+
+
+class PhasedSource(ReplayableSource[C]):
+    """A source that reads other sources one after another. Its option `phases` lists them.
+
+    The planner creates the source of each phase from its options, with the format, the declared
+    columns and the primary key of the node.
+    """
+
+    phases: Sequence[ReplayableSource[Any]] = ()
+
+    @abstractmethod
+    def phase_options(self) -> Sequence[Mapping[str, Any]]:
+        """Returns the `type`, the `format` and the options of each phase."""
+
+    @abstractmethod
+    def set_phases(self, phases: Sequence[ReplayableSource[Any]]) -> None:
+        """Sets `phases`, without those with errors. Called before any other method."""
