@@ -20,6 +20,7 @@ pytest_plugins = [
         for name in (
             "apicurio",
             "aws",
+            "influxdb",
             "kafka",
             "mariadb",
             "modbus",

@@ -23,6 +23,7 @@ SERVERS = {
     "redis": ("redis", "redis_cluster"),
     "aws": ("aws", "s3"),
     "mosquitto": ("mosquitto",),
+    "influxdb": ("influxdb", "victoria_metrics"),
     "postgres": ("postgres",),
     "mariadb": ("mariadb",),
     "spark": ("spark_cluster",),

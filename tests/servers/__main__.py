@@ -13,6 +13,8 @@ import pytest
 from cyclopts import App
 
 from servers import apicurio
+from servers import influxdb as influx
+from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
 from servers.postgres import Postgres
 from servers.server import Server
@@ -67,6 +69,32 @@ def postgres(*, port: int = 5432) -> None:
         f"{Postgres.title} is ready, with url: postgresql://127.0.0.1:{port}/shop "
         "and auth: {username: penstock, password: penstock}",
     )
+
+
+@app.command(help=f"{Influxdb.title}, with the database `penstock`.")
+def influxdb(*, port: int = 8086) -> None:
+    """Runs a database of time series.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    _run(
+        lambda: InfluxdbWithDatabase(port),
+        f"{Influxdb.title} is ready, with url: http://127.0.0.1:{port}, database: penstock "
+        f"and auth: {{username: {influx.USER}, password: {influx.PASSWORD}}}",
+    )
+
+
+class InfluxdbWithDatabase(Influxdb):
+    """InfluxDB with the database `penstock`."""
+
+    def ready(self) -> None:
+        """Creates the user and the database."""
+        super().ready()
+        self.query("CREATE DATABASE penstock")
 
 
 def _run(server: Callable[[], Server], greeting: str) -> None:

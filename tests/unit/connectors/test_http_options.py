@@ -6,6 +6,7 @@ import pytest
 
 from option_errors import Case, assert_option_error
 from penstock.connectors.http import HttpSink
+from penstock.connectors.http.influxdb.config import InfluxdbSinkConfig
 from penstock.connectors.http.poll import HttpPollSource
 from penstock.connectors.http.websocket import WebsocketSink, WebsocketSource
 
@@ -55,3 +56,20 @@ def test_invalid_urls_of_websockets(case: Case) -> None:
 )
 def test_invalid_options_of_the_sink(case: Case) -> None:
     assert_option_error(HttpSink.config_type, {"url": "http://localhost"}, case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ({}, "", "expected bucket (InfluxDB 2) or database (InfluxDB 1)"),
+        ({"bucket": "b", "database": "d"}, "", "expected bucket (InfluxDB 2) or database"),
+        ({"database": "d", "org": "o"}, "", "org requires bucket"),
+        ({"bucket": "b", "retention_policy": "r"}, "", "retention_policy requires database"),
+        ({"bucket": "b", "precision": "ms"}, "", "precision requires timestamp"),
+        ({"bucket": "b", "url": "influx://h"}, "url", "expected http://HOST"),
+        ({"bucket": "b", "auth": {"username": "made-up"}}, "auth", "expected username and"),
+        ({"bucket": "b", "fields": {"a": {"column": "a", "type": 1}}}, "fields.a.type", "'float'"),
+    ],
+)  # fmt: skip
+def test_invalid_options_of_influxdb(case: Case) -> None:
+    assert_option_error(InfluxdbSinkConfig, {"url": "http://h", "measurement": "m"}, case)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from penstock.connectors.http.config import HttpAuth, HttpRetry, HttpSinkConfig
+from penstock.connectors.http.config import HttpAuth, HttpRetry, SendingConfig
 from penstock.connectors.http.errors import message_too_large, status_error, translate_errors
 from penstock.sdk import Permanent, Transient, report_retry
 from penstock.sdk.network.event_loop import EventLoopThread
@@ -127,7 +127,7 @@ class AsyncHttpClient:
 class HttpClient:
     """A blocking client for sinks, with an event loop in a thread. Used by many batches."""
 
-    def __init__(self, config: HttpSinkConfig) -> None:
+    def __init__(self, config: SendingConfig) -> None:
         self._config = config
         self._event_loop = EventLoopThread()
         self._client = self._event_loop.run(self._create_client())

@@ -207,7 +207,20 @@ class HttpSourceConfig(ConnectionLimits, RepeatedKeys, ReceivingConfig):
         return resolve_tls(self.tls)
 
 
-class HttpSinkConfig(ClientConfig):
+class SendingConfig(ClientConfig):
+    """Options of clients that send requests with retry."""
+
+    concurrency: int = Field(default=8, ge=1)
+    """The maximum number of parallel requests of a writer; 1 keeps the order of rows."""
+    retry: HttpRetry = HttpRetry()
+    """Retry of requests that fail with a transient error."""
+
+    def is_final(self, status: int) -> bool:
+        """Returns whether a status code acknowledges or rejects the rows, so no retry follows."""
+        raise NotImplementedError
+
+
+class HttpSinkConfig(SendingConfig):
     url: Template
     """The request URL. `{column}` is replaced by the percent-encoded value of the row. A row with a
     null in the URL, or without a value for a segment of the path, becomes a dead letter; so does a
@@ -220,10 +233,6 @@ class HttpSinkConfig(ClientConfig):
     framing: Framing = "single"
     """The rows of a body: a `single` row, or as many as the node's `batch` allows (500 by default)
     as `lines` or as the elements of a JSON `array`."""
-    concurrency: int = Field(default=8, ge=1)
-    """The maximum number of parallel requests of a writer; 1 keeps the order of rows."""
-    retry: HttpRetry = HttpRetry()
-    """Retry of requests that fail with a transient error."""
     success: list[Status] = ["2xx"]
     """Status codes that acknowledge the rows of a request, each as 200 or as 2xx."""
     reject: list[Status] = [400, 409, 413, 415, 422]
@@ -268,5 +277,4 @@ class HttpSinkConfig(ClientConfig):
         return any(template.columns for template in templates)
 
     def is_final(self, status: int) -> bool:
-        """Returns whether a status code acknowledges or rejects the rows, so no retry follows."""
         return self.is_success(status) or self.is_rejection(status)
