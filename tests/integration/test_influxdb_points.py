@@ -104,6 +104,7 @@ def test_types_and_times(influxdb: Influxdb) -> None:
         good | {"d": float("-inf")},
         good | {"x": 2**53 + 1},
         {"at": START},
+        good | {"x": -(2**53) - 1},
     ]
     fields = {
         **{name: name for name in "idfb"}, "n": {"column": "n", "type": "float"}, "day": "day",
@@ -119,6 +120,7 @@ def test_types_and_times(influxdb: Influxdb) -> None:
         6: 'column "d": -inf is not finite',
         7: f'column "x": {2**53 + 1} is not exact in a float of 64 bits',
         8: "all fields of the point are null",
+        9: f'column "x": {-(2**53) - 1} is not exact in a float of 64 bits',
     }
     first, second = points(influxdb, database)
     nanoseconds = int(START.timestamp()) * 10**9
