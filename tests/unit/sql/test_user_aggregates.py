@@ -79,3 +79,11 @@ def test_clauses_without_a_meaning(text: str, place: str, message: str) -> None:
         collected(text)
     error = raised.value
     assert text[error.start : error.end] == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f(x) FILTER (", "f(x) FILTER (WHERE", "f(x) WITHIN GROUP (", "f(x) OVER (", "f(x) OVER"],
+)
+def test_brackets_that_are_not_closed_are_left_to_spark(text: str) -> None:
+    assert collected(text)

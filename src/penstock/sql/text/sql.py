@@ -66,7 +66,9 @@ class Sql:
         return all(self.word(index + number) == word for number, word in enumerate(words))
 
     def slice(self, first: int, last: int) -> str:
-        """Returns the text of tokens, without `last`."""
+        """Returns the text of tokens, without `last`; empty without a token."""
+        if first >= min(last, len(self.tokens)):
+            return ""
         return self.text[self.tokens[first].start : self.tokens[last - 1].end]
 
     def calls(self, *names: str, first: int = 0, last: int | None = None) -> Iterator[Call]:
