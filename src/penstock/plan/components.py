@@ -103,10 +103,8 @@ class Components:
             self.errors += errors
             if phase is None:
                 continue
-            context = replace(source.context, base=self._base(at), state=None)
-            if source.context.state is not None:
-                state = source.context.state / "phases" / str(index + 1)
-                context = replace(context, state=state)
+            state = source.phase_state(index + 1)
+            context = replace(source.context, base=self._base(at), state=state)
             made = self._make_phase(at, f"{subject} (type: {phase.type})", phase, context)
             if made is None:
                 continue

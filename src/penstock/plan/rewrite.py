@@ -23,13 +23,9 @@ def replace_sources(plan: Plan, sources: Mapping[str, Source[Any]]) -> Plan:
 
 def isolate_state(plan: Plan, state: Path) -> Plan:
     """Returns the plan with sources that keep their state below another directory."""
-    sources: dict[str, Source[Any]] = {}
-    for node in plan.of("source"):
-        old = node.source
-        new = type(old)(old.config, replace(old.context, state=state / "nodes" / node.name))
-        new.format, new.columns = old.format, old.columns
-        new.metadata_columns = old.metadata_columns
-        sources[node.name] = new
+    sources = {
+        node.name: node.source.with_state(state / "nodes" / node.name) for node in plan.of("source")
+    }
     return replace(replace_sources(plan, sources), state=state)
 
 

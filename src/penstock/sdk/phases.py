@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from penstock.sdk.component import C
@@ -26,3 +27,8 @@ class PhasedSource(ReplayableSource[C]):
     @abstractmethod
     def set_phases(self, phases: Sequence[ReplayableSource[Any]]) -> None:
         """Sets `phases`, without those with errors. Called before any other method."""
+
+    def phase_state(self, number: int) -> Path | None:
+        """Returns the state directory of a phase, whose numbers begin with 1; None without state."""
+        state = self.context.state
+        return state / "phases" / str(number) if state is not None else None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -17,6 +19,10 @@ from penstock.sdk.record import Read
 
 Offset = Mapping[str, Any]
 """The offset of a whole source as JSON. Offsets never decrease."""
+
+
+_PLANNED = ("format", "columns", "primary_key", "operation_column", "metadata_columns")
+"""The attributes of a source that the planner sets."""
 
 
 class Source(Component[C]):
@@ -70,6 +76,13 @@ class Source(Component[C]):
     locates_rows: ClassVar[bool] = False
     """Whether `read` returns the origin and the position of each row, as the metadata columns
     `origin` and `position`, if `Read.metadata` lists them. For sources that declare ROWS."""
+
+    def with_state(self, state: Path) -> Self:
+        """Returns a new source of the same node that keeps its state in another directory."""
+        new = type(self)(self.config, replace(self.context, state=state))
+        for name in _PLANNED:
+            setattr(new, name, getattr(self, name))
+        return new
 
     def default_format(self) -> str | None:
         """Returns the format type of a node without `format`; None without a default."""

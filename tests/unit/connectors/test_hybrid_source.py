@@ -255,3 +255,14 @@ def test_the_last_position_of_each_partition() -> None:
     ]
     batches = [pa.RecordBatch.from_pydict(part) for part in parts]
     assert last_positions(batches, Handover(partition="p", offset="o")) == {0: 4, 1: 7}
+
+
+def test_a_source_with_other_state(make: Make, put: Callable[..., None], tmp_path: Path) -> None:
+    """As for a sample of the rows, which leaves the state of the pipeline as it is."""
+    put("old/a.csv", "id,city\n1,Oslo\n")
+    put("new/a.jsonl", '{"id":4,"city":"Oslo"}\n')
+    source = make(OLD, NEW.replace("watch", "format: debezium_json, watch"), options=SCHEMA)
+    other = source.with_state(tmp_path / "other")
+    assert [row["_op"] for _, rows in batches(other) for row in rows] == ["i"]
+    assert {path.name for path in (tmp_path / "other").iterdir()} >= {"bounds.json", "phases"}
+    assert not (tmp_path / ".penstock").exists()

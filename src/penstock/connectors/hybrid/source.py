@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -76,6 +77,16 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         self.carries_operations = any(phase.adds_operations() for phase in phases)
         self.has_complete_changes = all(map(_has_complete_changes, phases))
         self.declares_primary_key = any(phase.declares_primary_key for phase in phases)
+
+    def with_state(self, state: Path) -> Self:
+        new = super().with_state(state)
+        new.set_phases(
+            [
+                phase.with_state(new.phase_state(number) or state)
+                for number, phase in enumerate(self.phases, 1)
+            ]
+        )
+        return new
 
     @property
     def locates_rows(self) -> bool:  # type: ignore[override]
