@@ -13,6 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
+from penstock.connectors.clickhouse.types import DIALECT
+from penstock.connectors.clickhouse.writing import WritingConnection as WritingClickhouse
 from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
 from penstock.connectors.duckdb.writing import WritingConnection
 from penstock.connectors.mysql import MysqlSource
@@ -64,7 +67,7 @@ class Database:
         return rows, [(bad.origin, bad.error.code) for bad in read.bad]
 
 
-@pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql"])
+@pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql", "clickhouse"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "sqlite":
         options: dict[str, Any] = {"path": str(tmp_path / "db")}
@@ -77,6 +80,14 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         postgres = request.getfixturevalue("postgres")
         schema = postgres.new_schema()
         yield _server(PostgresSource, PostgresConnection, postgres.login, schema)
+    elif request.param == "clickhouse":
+        clickhouse = request.getfixturevalue("clickhouse")
+        options = {**clickhouse.login, "table": clickhouse.new_table()}
+        sink = ClickhouseSink.config_type.model_validate(options)
+        yield Database(
+            ClickhouseSource, clickhouse.login, lambda: WritingClickhouse(sink, DIALECT),
+            options["table"],
+        )  # fmt: skip
     else:
         mariadb = request.getfixturevalue("mariadb")
         yield _server(MysqlSource, MysqlConnection, mariadb.login, mariadb.new_database())

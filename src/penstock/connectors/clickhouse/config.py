@@ -9,7 +9,7 @@ from penstock.sdk.database import DatabaseSinkConfig, TableSourceConfig
 from penstock.sdk.database.config import ServerConfig
 
 _TLS_PORT = 8443
-_MARGIN = 10.0
+_MARGIN = 2.0
 
 
 class ConnectionConfig(ServerConfig):

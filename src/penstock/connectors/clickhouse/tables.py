@@ -46,7 +46,7 @@ class Engine:
 
 def _names(text: str) -> tuple[str, ...]:
     """Returns the columns of a list; no columns if it has expressions."""
-    names = list(split(text))
+    names = list(split(enclosed(text) or text))
     if not all(map(_NAME.fullmatch, names)):
         return ()
     return tuple(unquote(name) if name.startswith("`") else name for name in names)

@@ -181,6 +181,7 @@ def read_type(type_: Declared) -> str | None:
             case "Map":
                 return f"Map({names[0][1]}, {names[1][1]})"
         tuple_ = f"Tuple({', '.join(f'{quoted(name)} {text}' for name, text in names)})"
+        tuple_ = f"Nullable({tuple_})" if type_.nullable else tuple_
         return tuple_ if type_.name == "Tuple" else f"Array({tuple_})"
     if type_.name == "DateTime":
         text: str | None = "DateTime64(0, 'UTC')"

@@ -175,7 +175,7 @@ def _outside(
     limit = Decimal(10) ** (38 - scale) - 1
     low, high = max(Decimal(first), -limit), min(Decimal(last), limit)
     wide = exact.cast(pa.decimal256(76, scale))
-    low_, high_ = (pa.scalar(each, pa.decimal256(76, 0)) for each in (low, high))
+    low_, high_ = (pa.scalar(each, pa.decimal256(76, scale)) for each in (low, high))
     if open_:
         is_open = Decimal(last) <= limit
         less, greater = (pc.less_equal, pc.greater_equal) if is_open else (pc.less, pc.greater)
