@@ -68,8 +68,8 @@ CREATE TABLE shop.{} (
   flag Bool, n Decimal(30, 10), wide Decimal(60, 2), s String, low LowCardinality(Nullable(String)),
   fixed FixedString(3), u UUID, e Enum8('a' = 1, 'it\\'s' = 2), four IPv4, six IPv6, day Date,
   far Date32, at DateTime('Europe/Berlin'), fine DateTime64(6, 'Asia/Tokyo'), tags Array(UUID),
-  counts Map(String, UInt64), place Tuple(city String, floor Nullable(Int8)), pair Tuple(Int8, Date),
-  "inner.n" Array(Int32), j JSON
+  counts Map(String, UInt64), place Tuple(city String, floor Nullable(Int8)),
+  pair Tuple(Int8, Date), "inner.n" Array(Int32), j JSON
 ) ENGINE = MergeTree ORDER BY id
 """
 VALUES = """
@@ -116,7 +116,8 @@ def test_values_beyond_a_column_are_rejected(
     clickhouse: ClickHouse, options: dict[str, Any]
 ) -> None:
     clickhouse(
-        f"CREATE TABLE shop.{options['table']} (id Int64, small Nullable(UInt8), day Nullable(Date),"
+        f"CREATE TABLE shop.{options['table']} (id Int64, small Nullable(UInt8), "
+        "day Nullable(Date), "
         "at Nullable(DateTime), fine DateTime64(3), far Nullable(DateTime64(9)), e Enum8('a' = 1),"
         "n Nullable(Decimal(4, 1)), u Nullable(UUID), fixed Nullable(FixedString(2)),"
         "big Nullable(Int128), list Array(Int8)) ENGINE = MergeTree ORDER BY id"
@@ -258,7 +259,8 @@ def test_options_of_a_new_table(clickhouse: ClickHouse, options: dict[str, Any])
 
 def test_pages_of_equal_keys(clickhouse: ClickHouse, options: dict[str, Any]) -> None:
     clickhouse(
-        f"CREATE TABLE shop.{options['table']} (day Date, id Int64) ENGINE = MergeTree ORDER BY day",
+        f"CREATE TABLE shop.{options['table']} (day Date, id Int64) "
+        "ENGINE = MergeTree ORDER BY day",
         f"INSERT INTO shop.{options['table']} VALUES ('2024-01-01', 1), ('2024-01-01', 2), "
         "('2024-01-02', 3)",
     )

@@ -111,9 +111,11 @@ def test_rows_of_keys(database: Database) -> None:
     """Values are parameters, also hostile ones. Upper and lower case differ."""
     name = database.table
     collation = " COLLATE utf8mb4_bin" if database.source is MysqlSource else ""
+    engine = " ENGINE = ReplacingMergeTree" if database.source is ClickhouseSource else ""
+    price = "Nullable(DECIMAL(10, 2))" if engine else "DECIMAL(10, 2)"
     database.execute(
-        f"CREATE TABLE {name} (id BIGINT, name VARCHAR(50){collation}, price DECIMAL(10, 2), "
-        "PRIMARY KEY (id, name))"
+        f"CREATE TABLE {name} (id BIGINT, name VARCHAR(50){collation}, price {price}, "
+        f"PRIMARY KEY (id, name)){engine}"
     )
     with closing(database.connect()) as connection:
         values = ", ".join([connection.dialect.parameter] * 3)

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.clickhouse.config import ConnectionConfig
-from penstock.connectors.clickhouse.declared import parse
 from penstock.connectors.clickhouse.errors import translate_error
 from penstock.connectors.clickhouse.literals import statement
 from penstock.connectors.clickhouse.tables import Engine
@@ -53,7 +52,7 @@ class ClickhouseConnection(Connection):
         read_only: bool, final: bool = False,
     ) -> None:  # fmt: skip
         self.config, self.read_only = config, read_only
-        self.dialect = dialect  # type: ignore[misc]
+        self.dialect = dialect
         self._pool, self._reading = _pool(config), dict[str, Any](_READING)
         if final:
             self._reading["final"] = 1
@@ -72,23 +71,20 @@ class ClickhouseConnection(Connection):
             self.execute(statement, values)
 
     def query(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        text = statement(query, parameters)
-        found = self.call(
-            lambda: self._client.query(text, settings=self._final, query_tz="UTC", tz_mode="aware")
-        )
-        for name, type_ in zip(found.column_names, found.column_types, strict=True):
-            if (getattr(type_, "scale", 0) or 0) > 6 and "DateTime64" in type_.name:
-                raise Permanent(
-                    f"cannot read in the order of {name}, which has nanoseconds",
-                    code="cursor-type",
-                    hint="Set cursor_columns to a column of a query: "
-                    "SELECT *, toUnixTimestamp64Nano(at) AS at_ns.",
-                )
-        return [tuple(row) for row in found.result_rows]
+        return [row for part in self.fetch(query, parameters) for row in part]
 
     def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        rows = self.query(query, parameters)
-        yield from (rows[start : start + FETCHED] for start in range(0, len(rows), FETCHED))
+        text = statement(query, parameters)
+        blocks = self.call(
+            lambda: self._client.query_row_block_stream(
+                text, settings=self._final, query_tz="UTC", tz_mode="aware"
+            )
+        )
+        _check_digits(blocks.source)
+        with blocks:
+            rows = iter(blocks)
+            while (block := self.call(lambda: next(rows, None))) is not None:
+                yield [tuple(row) for row in block]
 
     def batches(
         self, query: str, parameters: Sequence[Any]
@@ -116,18 +112,13 @@ class ClickhouseConnection(Connection):
         if not rows:
             return None
         return pa.schema(
-            [
-                field_of(name, type_, nullable=bool(default) or _has_nulls(type_))
-                for name, type_, default in rows
-            ]
+            [field_of(name, type_, has_default=bool(default)) for name, type_, default in rows]
         )
 
     def query_columns(self, query: str) -> pa.Schema:
         """Returns the columns of a query."""
         rows = self.query(f"DESCRIBE TABLE ({query})")
-        return pa.schema(
-            [field_of(name, type_, nullable=_has_nulls(type_)) for name, type_, *_ in rows]
-        )
+        return pa.schema([field_of(name, type_) for name, type_, *_ in rows])
 
     def engine(self, table: TableName) -> Engine | None:
         """Returns the engine of a table; None if it does not exist."""
@@ -188,8 +179,16 @@ class ClickhouseConnection(Connection):
         return error if translated is None else translated
 
 
-def _has_nulls(declared: str) -> bool:
-    return parse(declared).nullable
+def _check_digits(result: Any) -> None:
+    """Raises Permanent for a column of nanoseconds, which values of Python do not have."""
+    for name, type_ in zip(result.column_names, result.column_types, strict=True):
+        if "DateTime64" in type_.name and getattr(type_, "scale", 0) > 6:
+            raise Permanent(
+                f"cannot read in the order of {name}, which has nanoseconds",
+                code="cursor-type",
+                hint="Set cursor_columns to a column of a query: "
+                "SELECT *, toUnixTimestamp64Nano(at) AS at_ns.",
+            )
 
 
 def _qualified(table: TableName) -> tuple[str | None, str]:

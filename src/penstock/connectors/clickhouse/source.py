@@ -84,7 +84,8 @@ class ClickhouseSource(TableSource[ClickhouseSourceConfig]):
 
     def key_item(self, field: pa.Field) -> str:
         name = super().key_item(field)
-        return f"toString({name})" if pa.types.is_string(field.type) else name
+        is_text = parse(self._declared_type(field.name)).name == "String"
+        return f"toString({name})" if pa.types.is_string(field.type) and not is_text else name
 
     def read_query(
         self, query: str, parameters: Sequence[Any], conversion: RowConversion

@@ -133,16 +133,20 @@ class ClickhouseDialect(Dialect):
 DIALECT = ClickhouseDialect(TYPES, parameter="\0", indexes_rows=False)
 
 
-def field_of(name: str, declared: str, *, nullable: bool) -> pa.Field:
-    """Returns the field of a column, with its declared type. Raises PlanError if it is unknown."""
-    found = TYPES.field(name, declared, nullable=nullable)
+def field_of(name: str, declared: str, *, has_default: bool = False) -> pa.Field:
+    """Returns the field of a column, with its declared type. It is nullable if it may be missing.
+
+    Raises PlanError for an unsupported type.
+    """
+    found = TYPES.field(name, declared)
     if found is None:
         raise PlanError(
             f'column "{name}": the type {declared} is not supported',
             code="unsupported-type",
             hint=f"Read a query without the column, or with toString({name}).",
         )
-    return with_declared(found, declared)
+    nullable = has_default or parse(declared).nullable
+    return with_declared(found.with_nullable(nullable), declared)
 
 
 def arrow_type(type_: Declared) -> pa.DataType | None:

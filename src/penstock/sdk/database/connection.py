@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ class Connection(ABC):
     that the system rejects, such as one that violates a constraint.
     """
 
-    dialect: ClassVar[Dialect]
+    dialect: Dialect
 
     @abstractmethod
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
