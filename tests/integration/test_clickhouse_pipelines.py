@@ -47,4 +47,4 @@ def test_rows_are_copied_and_bad_ones_are_dead_letters(
     assert found == [(656, 65500, 5)]
     letters = workspace.dead_letters("shop")
     assert len(letters) == 344
-    assert {letter["error"]["code"] for letter in letters} == {"wrong-type"}
+    assert {letter["code"] for letter in letters} == {"wrong-type"}

@@ -91,7 +91,7 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
         for name in own:
             if fold(name) in map(fold, columns.names):
                 raise PlanError(
-                    f'column "{name}" is written by the sink', code="reserved-column",
+                    f'column "{name}" is written by the sink', code="invalid-name",
                     hint="Rename the column in a transform, or set version_column and "
                     "deleted_column.",
                 )  # fmt: skip
