@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 from tables import table
 
+from penstock.connectors.clickhouse import types as clickhouse
 from penstock.connectors.duckdb import types as duckdb_types
 from penstock.connectors.mysql import types as mysql
 from penstock.connectors.postgres import types as postgres
@@ -49,7 +50,7 @@ ROWS: Sequence[pa.Field] = [
 ]  # fmt: skip
 MAPS: dict[str, TypeMap] = {
     "postgres": postgres.TYPES, "mysql": mysql.TYPES, "sqlite": sqlite.TYPES,
-    "duckdb": duckdb_types.TYPES,
+    "duckdb": duckdb_types.TYPES, "clickhouse": clickhouse.TYPES,
 }  # fmt: skip
 DECLARED: dict[str, Sequence[str]] = {
     "postgres": (
@@ -75,6 +76,13 @@ DECLARED: dict[str, Sequence[str]] = {
         "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL(18,4)", "VARCHAR", "UUID",
         "BLOB", "DATE", "TIME", "INTERVAL", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ", "JSON",
         "INTEGER[]", "MAP(VARCHAR, INTEGER)", "STRUCT(a INTEGER)", "ENUM('a')",
+    ),
+    "clickhouse": (
+        "Bool", "Int8", "Int16", "Int32", "Int64", "Int128", "Int256", "UInt8", "UInt16", "UInt32",
+        "UInt64", "UInt128", "UInt256", "Float32", "Float64", "BFloat16", "Decimal(18, 4)",
+        "Decimal(76, 4)", "String", "LowCardinality(String)", "FixedString(3)", "UUID",
+        "Enum8('a' = 1)", "IPv4", "IPv6", "Date", "Date32", "DateTime", "DateTime64(3, 'UTC')",
+        "Time", "JSON", "Array(Int64)", "Map(String, Int64)", "Tuple(a Int64)", "Nested(a Int64)",
     ),
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ pytest_plugins = [
         for name in (
             "apicurio",
             "aws",
+            "clickhouse",
             "influxdb",
             "kafka",
             "mariadb",

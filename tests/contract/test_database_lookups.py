@@ -13,6 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
+from penstock.connectors.clickhouse.types import DIALECT
+from penstock.connectors.clickhouse.writing import WritingConnection as WritingClickhouse
 from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
 from penstock.connectors.duckdb.writing import WritingConnection
 from penstock.connectors.mysql import MysqlSource
@@ -64,7 +67,7 @@ class Database:
         return rows, [(bad.origin, bad.error.code) for bad in read.bad]
 
 
-@pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql"])
+@pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql", "clickhouse"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "sqlite":
         options: dict[str, Any] = {"path": str(tmp_path / "db")}
@@ -77,6 +80,14 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         postgres = request.getfixturevalue("postgres")
         schema = postgres.new_schema()
         yield _server(PostgresSource, PostgresConnection, postgres.login, schema)
+    elif request.param == "clickhouse":
+        clickhouse = request.getfixturevalue("clickhouse")
+        options = {**clickhouse.login, "table": clickhouse.new_table()}
+        sink = ClickhouseSink.config_type.model_validate(options)
+        yield Database(
+            ClickhouseSource, clickhouse.login, lambda: WritingClickhouse(sink, DIALECT),
+            options["table"],
+        )  # fmt: skip
     else:
         mariadb = request.getfixturevalue("mariadb")
         yield _server(MysqlSource, MysqlConnection, mariadb.login, mariadb.new_database())
@@ -100,9 +111,11 @@ def test_rows_of_keys(database: Database) -> None:
     """Values are parameters, also hostile ones. Upper and lower case differ."""
     name = database.table
     collation = " COLLATE utf8mb4_bin" if database.source is MysqlSource else ""
+    engine = " ENGINE = ReplacingMergeTree" if database.source is ClickhouseSource else ""
+    price = "Nullable(DECIMAL(10, 2))" if engine else "DECIMAL(10, 2)"
     database.execute(
-        f"CREATE TABLE {name} (id BIGINT, name VARCHAR(50){collation}, price DECIMAL(10, 2), "
-        "PRIMARY KEY (id, name))"
+        f"CREATE TABLE {name} (id BIGINT, name VARCHAR(50){collation}, price {price}, "
+        f"PRIMARY KEY (id, name)){engine}"
     )
     with closing(database.connect()) as connection:
         values = ", ".join([connection.dialect.parameter] * 3)

@@ -14,6 +14,7 @@ from cyclopts import App
 
 from servers import apicurio
 from servers import influxdb as influx
+from servers.clickhouse import DATABASE, PASSWORD, USER, ClickHouse
 from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
 from servers.postgres import Postgres
@@ -68,6 +69,23 @@ def postgres(*, port: int = 5432) -> None:
         lambda: Postgres(port, "penstock", "penstock", "shop"),
         f"{Postgres.title} is ready, with url: postgresql://127.0.0.1:{port}/shop "
         "and auth: {username: penstock, password: penstock}",
+    )
+
+
+@app.command(help=f"ClickHouse: {ClickHouse.title}, with the database `{DATABASE}`.")
+def clickhouse(*, port: int = 8123) -> None:
+    """Runs the engine of ClickHouse behind its HTTP interface.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    _run(
+        lambda: ClickHouse(port),
+        f"{ClickHouse.title} is ready, with url: clickhouse://127.0.0.1:{port}/{DATABASE} "
+        f"and auth: {{username: {USER}, password: {PASSWORD}}}",
     )
 
 

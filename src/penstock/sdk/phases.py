@@ -29,6 +29,6 @@ class PhasedSource(ReplayableSource[C]):
         """Sets `phases`, without those with errors. Called before any other method."""
 
     def phase_state(self, number: int) -> Path | None:
-        """Returns the state directory of a phase, whose numbers begin with 1; None without state."""
+        """Returns the state directory of a phase, counted from 1; None without state."""
         state = self.context.state
         return state / "phases" / str(number) if state is not None else None

@@ -77,7 +77,7 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
     [
         (["describe", "sourc", "files"], 'did you mean "source"?'),
         (["describe", "files"], "penstock describe source files"),
-        (["describe", "sink"], "Add one of blackhole, delta, duckdb"),
+        (["describe", "sink"], "Add one of blackhole, clickhouse, delta"),
         (["describe", "source", "csv"], 'Use "csv" as a format.'),
         (["describe", "source", "fles"], 'did you mean "files"?'),
         (["new"], "Add one of files, generate, kafka, sql."),

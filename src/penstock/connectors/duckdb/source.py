@@ -11,9 +11,10 @@ import pyarrow as pa
 from penstock.connectors.duckdb.config import DuckdbSourceConfig
 from penstock.connectors.duckdb.connection import DuckdbConnection
 from penstock.connectors.duckdb.types import text_type
-from penstock.connectors.duckdb.values import to_rows, value_of
+from penstock.connectors.duckdb.values import to_rows
 from penstock.sdk.database import Connection, TableSource
 from penstock.sdk.database.row_conversion import RowConversion
+from penstock.sdk.database.values import value_of
 
 
 class DuckdbSource(TableSource[DuckdbSourceConfig]):

@@ -11,7 +11,7 @@ from penstock.core.errors import Rejected
 from penstock.sdk.columns.conform import WrongType, conform, rebuild
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.database.types import declared_type
-from penstock.sdk.database.values import check_second_digits
+from penstock.sdk.database.values import check_second_digits, time_text
 
 _SECOND_DIGITS = {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3}
 _FIRST, _END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
@@ -72,16 +72,6 @@ def is_within_years(times: pa.Array) -> bool:
     return bool(first <= found["min"].as_py() and found["max"].as_py() <= last)
 
 
-def time_text(time: pa.Scalar) -> str:
-    """Returns the text of a date or a timestamp of any year."""
-    is_date = pa.types.is_date(time.type)
-    number = int(time.value)
-    last = 2**31 - 1 if is_date else 2**63 - 1
-    if abs(number) == last:
-        return "infinity" if number > 0 else "-infinity"
-    return str(np.datetime64(number, "D" if is_date else time.type.unit))
-
-
 def _members(array: pa.UnionArray) -> pa.StructArray:
     """Returns a UNION as a struct, whose fields are null except the member of each value."""
     codes = array.type_codes
@@ -129,16 +119,3 @@ def _check_one_member(structs: pa.StructArray, name: str) -> None:
         raise Rejected(
             f'column "{name}": expected a value in one field for a UNION', code="wrong-type"
         )
-
-
-def value_of(scalar: pa.Scalar) -> object:
-    """Returns a value for a dead letter. Times that Python does not have are text."""
-    try:
-        return scalar.as_py()
-    except (ValueError, OverflowError):
-        pass
-    if pa.types.is_struct(scalar.type):
-        return {name: value_of(scalar[name]) for name in scalar.type.names}
-    if pa.types.is_nested(scalar.type):
-        return [value_of(item) for item in getattr(scalar, "values", None) or [scalar.value]]
-    return time_text(scalar)

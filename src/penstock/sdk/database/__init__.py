@@ -13,9 +13,10 @@ from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.sink import DatabaseSink
 from penstock.sdk.database.source import TableSource
+from penstock.sdk.database.table_sink import TableSink
 from penstock.sdk.database.types import TypeMap
 
 __all__ = [
     "Connection", "Cursor", "DatabaseSink", "DatabaseSinkConfig", "DbapiConnection", "Dialect",
-    "Ledger", "TableName", "TableSource", "TableSourceConfig", "TypeMap",
+    "Ledger", "TableName", "TableSink", "TableSource", "TableSourceConfig", "TypeMap",
 ]  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, RecordError
 from penstock.sdk.database.dialect import Dialect
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.values import parameters_of
@@ -25,7 +25,7 @@ class Connection(ABC):
     that the system rejects, such as one that violates a constraint.
     """
 
-    dialect: ClassVar[Dialect]
+    dialect: Dialect
 
     @abstractmethod
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
@@ -92,6 +92,14 @@ class Connection(ABC):
     def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
         """Deletes the rows with these keys."""
         self.execute_many(self.dialect.delete(table, keys.schema.names), keys)
+
+    def invalid_rows(self, table: TableName, rows: pa.RecordBatch) -> Mapping[int, RecordError]:
+        """Returns the rows that the system would change or reject, by their index.
+
+        Override it for a system that changes values in silence, or rejects whole batches. The
+        default returns none, so that the system judges each row.
+        """
+        return {}
 
     def savepoint(self) -> None:
         """Marks a point of the transaction, to which `restore` returns."""

@@ -72,6 +72,14 @@ class TableSource(ReplayableSource[T], Generic[T]):
         is_whole = pa.types.is_decimal(type_) and type_.scale == 0
         return key if is_whole or pa.types.is_integer(type_) else ()
 
+    def order_key(self, connection: Connection, table: TableName) -> tuple[str, ...]:
+        """Returns the columns in whose order a table is read by default: those of its key.
+
+        A system may return columns of which several rows have the same values, if these rows are
+        read together.
+        """
+        return connection.primary_key(table)
+
     def open_transactions(self, connection: Connection, *, by_time: bool) -> frozenset[Any]:
         """Returns the open transactions that may write rows before the current last row.
 
@@ -298,7 +306,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
 
     def _find_cursor(self) -> Cursor:
         names, dialect = tuple(self.config.cursor_columns), self._connection.dialect
-        key = () if self._table is None else self._connection.primary_key(self._table)
+        key = () if self._table is None else self.order_key(self._connection, self._table)
         if not names:
             growing = self.growing_key(self._connection)
             if self.config.watch and not growing:

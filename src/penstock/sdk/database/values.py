@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,3 +46,26 @@ def check_second_digits(times: pa.Array, name: str, digits: int) -> None:
             code="wrong-type",
             hint="Change the type of the column, or truncate the time with date_trunc.",
         )
+
+
+def time_text(time: pa.Scalar) -> str:
+    """Returns the text of a date or a timestamp of any year."""
+    is_date = pa.types.is_date(time.type)
+    number = int(time.value)
+    last = 2**31 - 1 if is_date else 2**63 - 1
+    if abs(number) == last:
+        return "infinity" if number > 0 else "-infinity"
+    return str(np.datetime64(number, "D" if is_date else time.type.unit))
+
+
+def value_of(scalar: pa.Scalar) -> object:
+    """Returns a value for a dead letter. Times that Python does not have are text."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        pass
+    if pa.types.is_struct(scalar.type):
+        return {name: value_of(scalar[name]) for name in scalar.type.names}
+    if pa.types.is_nested(scalar.type):
+        return [value_of(item) for item in getattr(scalar, "values", None) or [scalar.value]]
+    return time_text(scalar)

@@ -1,0 +1,117 @@
+"""Errors of ClickHouse by their code.
+
+Source: https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+
+from penstock.connectors.clickhouse.config import ConnectionConfig
+from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+
+_CODE = re.compile(r"[Cc]ode: ?(\d+)")
+_REASON = re.compile(r"DB::Exception: (.*)", re.DOTALL)
+_REJECTED = frozenset(
+    {
+        6, 26, 27, 33, 38, 41, 42, 69, 70, 72, 117, 131, 190, 321, 349, 376, 407, 441, 469, 675,
+        676, 691, 708,
+    }
+)  # fmt: skip
+"""Values that do not fit their columns, and constraints."""
+_TRANSIENT = frozenset(
+    {
+        159, 160, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 254, 279, 285, 286, 319,
+        373, 394, 425, 439, 473, 499, 745, 999,
+    }
+)  # fmt: skip
+"""Timeouts, limits, disks, replicas, Keeper, sessions, and statements that were ended."""
+_AUTHENTICATION = frozenset({192, 193, 194, 516})
+_AUTHORIZATION = frozenset({164, 291, 497})
+_UNKNOWN_TABLE, _UNKNOWN_DATABASE, _SYNTAX, _READ_ONLY = 60, 81, 62, 164
+_HINTS = {
+    241: "Raise max_memory_usage in settings, or set max_records.",
+    243: "Free disk space of the server.",
+    252: "Set batch so that it has more rows and less batches per second.",
+    159: "Set timeout, or a smaller max_records.",
+}
+_UNREACHABLE = "Check that the server is running, and the option url."
+
+
+def code_of(error: BaseException | None) -> int | None:
+    """Returns the code of the server in an error of the client, or in its cause."""
+    text = str(error) if error is not None else ""
+    match = _CODE.search(text)
+    if match is None and error is not None and error.__cause__ is not None:
+        return code_of(error.__cause__)
+    return int(match[1]) if match else None
+
+
+def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
+    """Returns the error of Penstock for an error of the client; None for another error."""
+    import urllib3
+    from clickhouse_connect.driver.exceptions import ClickHouseError
+
+    if not isinstance(error, ClickHouseError | urllib3.exceptions.HTTPError | OSError):
+        return None
+    code, reason = code_of(error), _reason(error)
+    server = f"the database {config.address}"
+    if code is None:
+        return _without_code(error, reason, server)
+    if code in _AUTHENTICATION:
+        return Permanent(
+            f"authentication to {server} failed: {reason}", code="authentication",
+            hint="Check auth.username and auth.password.",
+        )  # fmt: skip
+    if code in _AUTHORIZATION:
+        hint = "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
+        if code == _READ_ONLY:
+            hint = "Set readonly of the user to 2 to read, or to 0 to write."
+        return Permanent(
+            f"{server} denied permission: {reason}", code="authorization", hint=hint
+        )  # fmt: skip
+    if code == _UNKNOWN_DATABASE:
+        return Permanent(
+            f"cannot connect to {server}: {reason}", code="unknown-database",
+            hint="Check the database in url.",
+        )  # fmt: skip
+    if code in _TRANSIENT:
+        return Transient(
+            f"could not execute the statement: {server} returned: {reason}", code="busy",
+            hint=_HINTS.get(code),
+        )  # fmt: skip
+    if code in _REJECTED:
+        return Rejected(f"ClickHouse rejects the row: {reason}", code="rejected")
+    return Permanent(f"cannot execute the statement: {server} returned: {reason}", code="rejected")
+
+
+def _without_code(error: Exception, reason: str, server: str) -> PenstockError:
+    """Returns the error for a failure of the connection."""
+    if _is_about_tls(error):
+        return Permanent(
+            f"TLS verification of {server} failed: {reason}", code="tls",
+            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
+        )  # fmt: skip
+    return Transient(f"could not reach {server}: {reason}", code="unreachable", hint=_UNREACHABLE)
+
+
+def _is_about_tls(error: BaseException | None) -> bool:
+    """Returns whether a connection failed in the handshake of TLS."""
+    while error is not None:
+        reason = getattr(error, "reason", None)
+        if isinstance(error, ssl.SSLError) or isinstance(reason, ssl.SSLError):
+            return True
+        if "SSLError" in str(error):
+            return True
+        error = error.__cause__ or (reason if isinstance(reason, BaseException) else None)
+    return False
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if match := _REASON.search(text):
+        text = match[1]
+    text = re.sub(r"\(for url .*?\)", "", text)
+    text = re.sub(r" \(version [^)]*\)", "", text)
+    return text.strip().rstrip(".") or "the connection is closed"

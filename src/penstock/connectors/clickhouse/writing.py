@@ -1,0 +1,104 @@
+"""Connections that insert rows, as Arrow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.connectors.clickhouse.config import ConnectionConfig
+from penstock.connectors.clickhouse.connection import ClickhouseConnection
+from penstock.connectors.clickhouse.tables import Engine
+from penstock.connectors.clickhouse.types import ClickhouseDialect
+from penstock.connectors.clickhouse.values import invalid_rows
+from penstock.core.errors import RecordError
+from penstock.sdk.database import TableName
+
+_SETTINGS: Mapping[str, Any] = {
+    "async_insert": 0,
+    "wait_end_of_query": 1,
+    "insert_deduplicate": 1,
+    "input_format_null_as_default": 0,
+}
+"""An insert is complete when the server responds, and no null becomes a default."""
+_CLOCK = "SELECT toUnixTimestamp64Micro(now64(6))"
+
+
+class WritingConnection(ClickhouseConnection):
+    """A connection that inserts rows. `begin` sets the batch of the rows that follow."""
+
+    def __init__(self, config: ConnectionConfig, dialect: ClickhouseDialect) -> None:
+        super().__init__(config, dialect, read_only=False)
+        self._targets: dict[TableName, pa.Schema] = {}
+        self._engines: dict[TableName, Engine] = {}
+        self._batch, self._version = "", 0
+        self._continued: set[TableName] = set()
+
+    def begin(self, batch: str) -> None:
+        """Begins a batch, whose inserts have a token of its text and of their rows.
+
+        The version of its rows is the time of the server's clock. It grows with each batch, also if
+        the clock is set back.
+        """
+        self._targets.clear()
+        self._engines.clear()
+        self._batch = batch
+        self._version = max(self._version + 1, int(self.query(_CLOCK)[0][0]))
+
+    def invalid_rows(self, table: TableName, rows: pa.RecordBatch) -> Mapping[int, RecordError]:
+        return invalid_rows(rows, self._target(table))
+
+    def insert(self, table: TableName, rows: pa.RecordBatch) -> None:
+        data = _stream(rows, self.config.compression)
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        token = hashlib.blake2b(f"{self._batch}/{digest}".encode(), digest_size=16).hexdigest()
+        names = self.dialect.quote_all(rows.schema.names)
+        statement = f"INSERT INTO {self.dialect.table(table)} ({names}) FORMAT ArrowStream"
+        settings = {**_SETTINGS, "insert_deduplication_token": token}
+        self.call(lambda: self._client.command(statement, data=data, settings=settings))
+
+    def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
+        self._insert_versions(table, rows, is_deleted=False)
+
+    def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
+        self._insert_versions(table, keys, is_deleted=True)
+
+    def _insert_versions(self, table: TableName, rows: pa.RecordBatch, *, is_deleted: bool) -> None:
+        if table not in self._engines:
+            engine = self.engine(table)
+            assert engine is not None
+            self._engines[table] = engine
+        columns = self._engines[table].replaces_by
+        assert columns is not None
+        self._continue_versions(table, columns[0])
+        count = rows.num_rows
+        values = (pa.scalar(self._version, pa.uint64()), pa.scalar(int(is_deleted), pa.uint8()))
+        for name, value in zip(columns, values, strict=True):
+            rows = rows.append_column(name, pa.repeat(value, count))
+        self.insert(table, rows)
+
+    def _continue_versions(self, table: TableName, column: str) -> None:
+        """Makes the version greater than those of the table, once for each connection."""
+        if table not in self._continued:
+            name = self.dialect.quote(column)
+            ((last,),) = self.query(f"SELECT max({name}) FROM {self.dialect.table(table)}")
+            self._version = max(self._version, int(last or 0) + 1)
+            self._continued.add(table)
+
+    def _target(self, table: TableName) -> pa.Schema:
+        if table not in self._targets:
+            target = self.columns(table)
+            assert target is not None
+            self._targets[table] = target
+        return self._targets[table]
+
+
+def _stream(rows: pa.RecordBatch, compression: str) -> bytes:
+    """Returns rows as a stream of Arrow, in one batch."""
+    options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, rows.schema, options=options) as writer:
+        writer.write_batch(rows)
+    return bytes(stream.getvalue().to_pybytes())
