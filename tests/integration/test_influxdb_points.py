@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -69,16 +70,22 @@ def test_generated_texts(influxdb: Influxdb) -> None:
     assert len(failed) < 1500
 
 
-def test_names_of_measurements(influxdb: Influxdb) -> None:
-    database = influxdb.create_database()
+def test_generated_names_of_measurements(influxdb: Influxdb) -> None:
+    chosen, database = random.Random(2), influxdb.create_database()
     columns = pa.schema([("id", pa.int64()), ("name", pa.string())])
-    names = ["a", "a,b", "a b", "a=b", "é☂", '"', None, "", "a\nb", "a\\"]
-    rows = [{"id": number, "name": name} for number, name in enumerate(names)]
-    with opened(influxdb, database, columns, measurement="x{name}") as write:
-        failures = write(rows)
-    assert [failure.index for failure in failures] == [6, 8, 9]
-    found = influxdb.query("SHOW MEASUREMENTS", database)[0]["values"]
-    assert sorted(name for (name,) in found) == sorted(f"x{n}" for n in (*names[:6], ""))
+    names: list[str | None] = ["".join(chosen.choices(PARTS, k=n % 4)) for n in range(1200)]
+    rows = [{"id": number, "name": name} for number, name in enumerate([*names, None])]
+    with opened(influxdb, database, columns, measurement="{name}") as write:
+        failed = {failure.index for failure in write(rows)}
+    found = {
+        (series["name"], value[series["columns"].index("id")])
+        for series in influxdb.query("SELECT id FROM /.*/", database)
+        for value in series["values"]
+    }
+    assert found == {(row["name"], row["id"]) for row in rows if row["id"] not in failed}
+    assert len(rows) - 1 in failed
+    for name in filter(None, names):
+        assert (names.index(name) in failed) == bool(re.search(r"^[#\t\0]|\n|\\([,= \"]|$)", name))
 
 
 def test_types_and_times(influxdb: Influxdb) -> None:
@@ -258,6 +265,7 @@ def test_writes_of_influxdb_2(victoria_metrics: VictoriaMetrics) -> None:
         ({"timestamp": "room", "fields": ["v"]}, [
             'timestamp: column "room" has the type STRING',
         ]),
+        ({"measurement": "#m"}, ["'#m' cannot be the name of a measurement in InfluxDB"]),
         ({"fields": {"a\n": "v"}}, ['"a\n" cannot be the name of a field in InfluxDB']),
     ],
 )  # fmt: skip

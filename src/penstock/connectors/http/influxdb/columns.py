@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from penstock.connectors.http.influxdb.config import FieldType, InfluxdbSinkConfig, PointField
-from penstock.connectors.http.influxdb.texts import is_unwritable
+from penstock.connectors.http.influxdb.texts import is_unwritable, is_unwritable_measurement
 from penstock.core.errors import OptionError
 from penstock.sdk.columns.checks import check_column
 
@@ -64,6 +64,12 @@ def field_type(field: PointField, type_: pa.DataType) -> FieldType | None:
 def check_columns(config: InfluxdbSinkConfig, columns: pa.Schema) -> Iterator[OptionError]:
     """Yields the errors of options that do not fit the columns."""
     yield from config.measurement.check(columns, "measurement")
+    name = config.measurement.constant
+    if name is not None and (not name or is_unwritable_measurement(name)):
+        yield OptionError.of(
+            "measurement", message=f"{name!r} cannot be the name of a measurement in InfluxDB",
+            hint="Use another name.",
+        )  # fmt: skip
     for name, column in config.tags.items():
         yield from _check_name("tag", name, "tags", name)
         hint = "Use a column of texts, numbers or times."

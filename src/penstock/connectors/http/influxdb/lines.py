@@ -15,7 +15,7 @@ from penstock.connectors.http.influxdb.texts import (
     escape_key,
     escape_keys,
     escape_measurement,
-    is_unwritable,
+    is_unwritable_measurement,
     quote,
 )
 from penstock.core.errors import EncodeError
@@ -72,8 +72,10 @@ class LineEncoder:
         for index, name in enumerate(self._config.measurement.render(rows)):
             if not name:
                 errors[index] = _error("the measurement is null or empty", "no-value")
-            elif is_unwritable(name):
-                errors[index] = _unwritable("the measurement")
+            elif is_unwritable_measurement(name):
+                errors[index] = _error(
+                    f"{name!r} cannot be the name of a measurement in InfluxDB", "unencodable"
+                )
             names.append(escape_measurement(name or ""))
         return names
 

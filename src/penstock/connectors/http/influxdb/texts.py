@@ -19,6 +19,15 @@ def is_unwritable(text: str) -> bool:
     return re.search(UNWRITABLE.replace("$", r"\Z"), text) is not None
 
 
+def is_unwritable_measurement(text: str) -> bool:
+    """Returns whether a measurement has no form.
+
+    A line that begins with # is a comment, and blanks at the beginning of a line are removed.
+    InfluxDB 1 takes a backslash and a quote for a quote, and loses points of both measurements.
+    """
+    return is_unwritable(text) or '\\"' in text or text.startswith(("#", "\t", "\v", "\f", "\0"))
+
+
 def escape_measurement(text: str) -> str:
     """Returns the escaped name of a measurement."""
     return text.replace(",", r"\,").replace(" ", r"\ ")
