@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlencode
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
 from penstock.connectors.http.config import HttpAuth, HttpUrl, SendingConfig
 from penstock.sdk import Config
@@ -46,11 +46,21 @@ def _as_map(value: object) -> object:
     return {name: name for name in value} if isinstance(value, list) else value
 
 
-Columns = Annotated[dict[str, str], BeforeValidator(_as_map)]
+def _schema(value: dict[str, Any]) -> WithJsonSchema:
+    """Returns the schema of a list of columns, or of a map of name to `value`."""
+    names = {"type": "array", "items": {"type": "string"}}
+    return WithJsonSchema({"anyOf": [names, {"type": "object", "additionalProperties": value}]})
+
+
+_TEXT = {"type": "string"}
+Columns = Annotated[dict[str, str], BeforeValidator(_as_map), _schema(_TEXT)]
 """A list of columns, or a map of name to column."""
 Fields = Annotated[
-    dict[str, Annotated[PointField, BeforeValidator(_as_field)]], BeforeValidator(_as_map)
+    dict[str, Annotated[PointField, BeforeValidator(_as_field)]],
+    BeforeValidator(_as_map),
+    _schema({"anyOf": [_TEXT, PointField.model_json_schema()]}),
 ]
+"""A list of columns, or a map of name to column or to a field."""
 
 
 class InfluxdbSinkConfig(SendingConfig):
