@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.names import written_name
-from penstock.core.text import did_you_mean
 from penstock.plan.lookups import check_stream, prepare_lookup
+from penstock.plan.metadata_columns import check_metadata, metadata_columns
 from penstock.plan.operation_columns import source_operation, with_operation
 from penstock.sdk import (
     Capability,
@@ -29,7 +29,6 @@ from penstock.sdk import (
 )
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import check_distinct
-from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.operations import OPERATION_COLUMN
 from penstock.sdk.phases import PhasedSource
 from penstock.sdk.registry import Kind
@@ -244,7 +243,7 @@ class Components:
             self._collect_errors(route, lambda: check_stream(source, spec))
         if not usable:
             source.format = self._stand_in_format(source, route, spec)
-            source.metadata_columns = _metadata_columns(spec)
+            source.metadata_columns = metadata_columns(spec)
             return
         format_ = spec.format if spec.format is not None else source.default_format()
         if format_ is not None:
@@ -272,7 +271,8 @@ class Components:
             source.columns = self._collect_errors(
                 route, lambda: with_operation(columns, spec, source)
             )
-        source.metadata_columns = self._metadata(source, route, spec)
+        source.metadata_columns = metadata_columns(spec)
+        self._collect_errors(route, lambda: check_metadata(source, spec))
 
     def _stand_in_format(
         self,
@@ -304,38 +304,6 @@ class Components:
                 return None
         return self._collect_errors(route, lambda: arrow_schema(columns))
 
-    def _metadata(self, source: Source[Any], route: Route, spec: SourceSpec) -> dict[str, str]:
-        names, columns = spec.metadata, _metadata_columns(spec)
-        known = source.metadata_schema().names
-        for column, name in columns.items():
-            if name not in known:
-                key: str | int = column if isinstance(names, dict) else names.index(name)
-                self._add_error(
-                    (*route, "metadata", key), f'unknown metadata "{name}"',
-                    "unknown-metadata",
-                    did_you_mean(name, known) if known else "Remove the option metadata.",
-                )  # fmt: skip
-        self._check_metadata_types(source, (*route, "metadata_types"), spec, columns)
-        return columns
-
-    def _check_metadata_types(
-        self, source: Source[Any], route: Route, spec: SourceSpec, columns: dict[str, str]
-    ) -> None:
-        schema = source.metadata_schema()
-        for column, type_ in spec.metadata_types.items():
-            make = partial(arrow_schema, {column: type_})
-            expected = self._collect_errors((*route, column), make)
-            if expected is None or columns.get(column) not in schema.names:
-                continue
-            wanted = sql_name(expected.field(0).type)
-            found = sql_name(schema.field(columns[column]).type)
-            if wanted != found:
-                self._add_error(
-                    (*route, column),
-                    f'metadata "{columns[column]}" is {found}, not {wanted}',
-                    "wrong-type", f'Declare the column "{column}" as {found}.',
-                )  # fmt: skip
-
     def _prepare_sink(
         self, sink: Sink[Any], route: Route, spec: SinkSpec | DeadLetterSpec, usable: bool
     ) -> None:
@@ -364,12 +332,6 @@ class Components:
     def _add_error(self, route: Route, message: str, code: str, hint: str | None) -> None:
         where = self.source_map.value(route)
         self.errors.append(PlanError(message, code=code, hint=hint, where=where))
-
-
-def _metadata_columns(spec: SourceSpec) -> dict[str, str]:
-    """Returns the metadata columns of a source as a map of column to name."""
-    names = spec.metadata
-    return names if isinstance(names, dict) else {name: name for name in names}
 
 
 def _message_formats() -> list[str]:
