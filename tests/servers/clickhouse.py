@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import re
 import sys
 import uuid
@@ -71,6 +72,7 @@ class ClickHouse(Server):
         """Executes statements with a client of the tests' own. Returns the rows of the last one."""
         import clickhouse_connect
 
+        logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
         secure: dict[str, Any] = {"interface": "http"}
         if self._certificate is not None:
             secure = {"interface": "https", "verify": False}
