@@ -94,7 +94,7 @@ def test_types_and_times(influxdb: Influxdb) -> None:
         [
             ("at", pa.timestamp("us", "UTC")), ("i", pa.int64()), ("d", pa.float64()),
             ("f", pa.float32()), ("b", pa.bool_()), ("n", pa.decimal128(10, 2)),
-            ("day", pa.date32()), ("x", pa.int64()),
+            ("day", pa.date32()), ("x", pa.int64()), ("u", pa.uint64()),
         ]
     )  # fmt: skip
     good = {
@@ -112,10 +112,11 @@ def test_types_and_times(influxdb: Influxdb) -> None:
         good | {"x": 2**53 + 1},
         {"at": START},
         good | {"x": -(2**53) - 1},
+        good | {"u": 2**63},
     ]
     fields = {
         **{name: name for name in "idfb"}, "n": {"column": "n", "type": "float"}, "day": "day",
-        "x": {"column": "x", "type": "float"},
+        "x": {"column": "x", "type": "float"}, "u": {"column": "u", "type": "float"},
     }  # fmt: skip
     with opened(influxdb, database, columns, fields=fields, timestamp="at") as write:
         failures = write(rows)
@@ -128,6 +129,7 @@ def test_types_and_times(influxdb: Influxdb) -> None:
         7: f'column "x": {2**53 + 1} is not exact in a float of 64 bits',
         8: "all fields of the point are null",
         9: f'column "x": {-(2**53) - 1} is not exact in a float of 64 bits',
+        10: f'column "u": {2**63} is not exact in a float of 64 bits',
     }
     first, second = points(influxdb, database)
     nanoseconds = int(START.timestamp()) * 10**9

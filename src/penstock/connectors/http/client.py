@@ -127,8 +127,9 @@ class AsyncHttpClient:
 class HttpClient:
     """A blocking client for sinks, with an event loop in a thread. Used by many batches."""
 
-    def __init__(self, config: SendingConfig) -> None:
-        self._config = config
+    def __init__(self, config: SendingConfig, concurrency: int = 1) -> None:
+        """Creates a client that sends up to `concurrency` requests at once."""
+        self._config, self._concurrency = config, concurrency
         self._event_loop = EventLoopThread()
         self._client = self._event_loop.run(self._create_client())
 
@@ -158,7 +159,7 @@ class HttpClient:
         return AsyncHttpClient(config.auth, config.tls_settings, config.timeout, config.retry)
 
     async def _send_all(self, requests: Sequence[Request]) -> list[Response]:
-        semaphore = asyncio.Semaphore(self._config.concurrency)
+        semaphore = asyncio.Semaphore(self._concurrency)
 
         async def send(request: Request) -> Response:
             async with semaphore:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -210,14 +211,12 @@ class HttpSourceConfig(ConnectionLimits, RepeatedKeys, ReceivingConfig):
 class SendingConfig(ClientConfig):
     """Options of clients that send requests with retry."""
 
-    concurrency: int = Field(default=8, ge=1)
-    """The maximum number of parallel requests of a writer; 1 keeps the order of rows."""
     retry: HttpRetry = HttpRetry()
     """Retry of requests that fail with a transient error."""
 
+    @abstractmethod
     def is_final(self, status: int) -> bool:
         """Returns whether a status code acknowledges or rejects the rows, so no retry follows."""
-        raise NotImplementedError
 
 
 class HttpSinkConfig(SendingConfig):
@@ -233,6 +232,8 @@ class HttpSinkConfig(SendingConfig):
     framing: Framing = "single"
     """The rows of a body: a `single` row, or as many as the node's `batch` allows (500 by default)
     as `lines` or as the elements of a JSON `array`."""
+    concurrency: int = Field(default=8, ge=1)
+    """The maximum number of parallel requests of a writer; 1 keeps the order of rows."""
     success: list[Status] = ["2xx"]
     """Status codes that acknowledge the rows of a request, each as 200 or as 2xx."""
     reject: list[Status] = [400, 409, 413, 415, 422]

@@ -58,7 +58,7 @@ class HttpSink(Sink[HttpSinkConfig]):
                 client.close()
 
     def open(self) -> HttpClient:
-        return HttpClient(self.config)
+        return HttpClient(self.config, self.config.concurrency)
 
     def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
         return HttpWriter(client, self.config)

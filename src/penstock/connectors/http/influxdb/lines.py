@@ -144,9 +144,9 @@ def _not_in_floats(values: pa.Array) -> tuple[pa.BooleanArray | None, str]:
     if pa.types.is_floating(values.type):
         return pc.invert(pc.is_finite(values)), "is not finite"
     if pa.types.is_integer(values.type) and values.type.bit_width == 64:
-        outside = pc.or_(
-            pc.greater(values, _EXACT_IN_FLOAT), pc.less(values, -_EXACT_IN_FLOAT)
-        )  # fmt: skip
+        outside = pc.greater(values, pa.scalar(_EXACT_IN_FLOAT, values.type))
+        if pa.types.is_signed_integer(values.type):
+            outside = pc.or_(outside, pc.less(values, -_EXACT_IN_FLOAT))
         return outside, "is not exact in a float of 64 bits"
     return None, ""
 

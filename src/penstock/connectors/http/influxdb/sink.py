@@ -47,6 +47,11 @@ class InfluxdbSink(Sink[InfluxdbSinkConfig]):
 
     @property
     def overwriting_columns(self) -> Sequence[str] | None:
+        """The columns of a series and the time.
+
+        Also without `timestamp` one writer has all rows of a series, as it makes their times
+        different.
+        """
         config = self.config
         named = {*config.measurement.columns, *config.tags.values(), config.timestamp}
         return sorted(name for name in named if name is not None)
