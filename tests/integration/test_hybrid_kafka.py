@@ -87,3 +87,24 @@ def test_a_position_that_does_not_exist(kafka: Kafka, workspace: Workspace) -> N
     (error,) = outcome.errors.values()
     assert isinstance(error, Permanent) and error.code == "unknown-offset"
     assert error.message == f"cannot start at offset 8 of {topic} [0]: the offset does not exist"
+
+
+@pytest.mark.parametrize("action", ["fail", "continue"])
+def test_the_topic_has_lost_records_after_the_lake(
+    kafka: Kafka, workspace: Workspace, action: str
+) -> None:
+    topic = kafka.create_topic()
+    produce(kafka, topic, {0: [1, 2, 3, 4]})
+    kafka.delete_records(topic, {0: 3})
+    store(workspace, "0.parquet", STORED[:2])
+    text = PIPELINE.format(brokers=kafka.address, topic=topic)
+    text = text.replace("start: latest", f"start: latest, on_data_loss: {action}")
+    outcome = workspace.start(text, until="caught_up").wait(100)
+    assert outcome is not None
+    if action == "fail":
+        assert [error.code for error in outcome.errors.values()] == ["data-gone"]
+        return
+    assert outcome.errors == {}
+    assert sorted(row[0] for row in workspace.result().rows()) == [1, 2, 4]
+    (letter,) = workspace.dead_letters()
+    assert (letter["code"], letter["position"]) == ("data-gone", 2)

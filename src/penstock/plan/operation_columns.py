@@ -39,11 +39,6 @@ def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) ->
     return add_operation(columns, name) if name and source.adds_operations() else columns
 
 
-def _has_complete_changes(source: Source[Any]) -> bool:
-    format_ = source.format
-    return source.has_complete_changes or (format_ is not None and format_.has_complete_changes)
-
-
 def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
     """Returns the nodes with the primary key and the operation column of their rows.
 
@@ -59,7 +54,7 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
         complete = all(input_.complete_changes for input_ in inputs if input_.operation)
         if isinstance(node.spec, SourceSpec):
             operation = None if node.lookup else source_operation(node.spec, node.source)
-            complete = _has_complete_changes(node.source)
+            complete = node.source.completes_changes()
         elif isinstance(node.spec, TransformSpec):
             is_declared = node.spec.operation_column is not None
             node = _with_changes_of_input(node, operation, complete)

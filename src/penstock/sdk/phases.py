@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock.sdk.component import C
-from penstock.sdk.source import ReplayableSource
+from penstock.sdk.source import Offset, ReplayableSource
+
+
+class PositionedSource(ABC):
+    """A replayable source that can start after given positions, as the last phase of a hybrid
+    source."""
+
+    @abstractmethod
+    def offset_after(self, positions: Mapping[int, int]) -> Offset:
+        """Returns the offset after the record at a position of each partition, by its number.
+
+        Partitions without a position are read from their beginning. Called if the source has a
+        single topic. Raises Permanent if a position does not exist.
+        """
 
 
 class PhasedSource(ReplayableSource[C]):

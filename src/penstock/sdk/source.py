@@ -23,6 +23,8 @@ Offset = Mapping[str, Any]
 
 _PLANNED = ("format", "columns", "primary_key", "operation_column", "metadata_columns")
 """The attributes of a source that the planner sets."""
+_SAMPLE = 1000
+"""The number of payloads in a sample."""
 
 
 class Source(Component[C]):
@@ -163,6 +165,19 @@ class Source(Component[C]):
         carries = self.format is not None and self.format.carries_operations
         return carries or self.deletes_by_key or self.carries_operations
 
+    def completes_changes(self) -> bool:
+        """Returns whether each update and delete has the whole row before."""
+        completes = self.format is not None and self.format.has_complete_changes
+        return completes or self.has_complete_changes
+
+    def columns_of_sample(self) -> pa.Schema | None:
+        """Infers the columns from a sample, of rows or of payloads; None if there is no data."""
+        if Capability.ROWS in self.capabilities:
+            return self.infer_schema()
+        if self.format is None:
+            return None
+        return self.format.infer_schema(self.format.records(self.sample(_SAMPLE)).texts)
+
     @property
     def guarantee(self) -> Level:
         """The delivery guarantee from the system to Penstock."""
@@ -228,14 +243,6 @@ class ReplayableSource(Source[C]):
         BYTES: batches with the columns of `PAYLOAD`, then the columns of `read.metadata`.
         ROWS: batches with the columns of the declared schema, then the columns of `read.metadata`.
         """
-
-    def offset_after(self, positions: Mapping[int, int]) -> Offset:
-        """Returns the offset after the record at a position of each partition, by its number.
-
-        Partitions without a position are read from their beginning. Optional, for the last phase
-        of a hybrid source. Raises Permanent if a position does not exist.
-        """
-        raise NotImplementedError
 
     def partition_offsets(self, offset: Offset) -> Mapping[str, Any]:
         """Returns the part of an offset of each partition, by the name of the partition."""

@@ -225,8 +225,8 @@ def test_columns_come_from_the_phases(make: Make, put: Callable[..., None]) -> N
             (OLD, '{type: kafka, brokers: "localhost:1", topic: t}'),
             f"{SCHEMA}\nhandover: {{partition: idd, offset: city}}",
             {
-                "unknown-column": 'unknown column "idd"',
-                "wrong-type": 'expected an integer column, found "city" of type STRING',
+                "unknown-column": 'handover.partition: unknown column "idd"',
+                "wrong-type": 'handover.offset: column "city" has the type STRING',
             },
         ),
     ],

@@ -10,12 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.connectors.hybrid.config import Handover
-from penstock.core.errors import OptionError, raise_all
+from penstock.core.errors import raise_all
 from penstock.core.files.durable import create_directory_durably
 from penstock.core.files.private_files import open_private
-from penstock.core.text import did_you_mean
 from penstock.sdk import Offset
-from penstock.sdk.columns.type_names import sql_name
+from penstock.sdk.columns.checks import check_column
 from penstock.sdk.state_file import JsonStateFile
 
 
@@ -69,21 +68,8 @@ def check_columns(handover: Handover, columns: pa.Schema) -> None:
     raise_all(
         error
         for option in ("partition", "offset")
-        if (error := _error_of(option, getattr(handover, option), columns)) is not None
-    )
-
-
-def _error_of(option: str, name: str, columns: pa.Schema) -> OptionError | None:
-    if name not in columns.names:
-        return OptionError.of(
-            "handover", option, message=f'unknown column "{name}"', code="unknown-column",
-            hint=did_you_mean(name, columns.names),
-        )  # fmt: skip
-    type_ = columns.field(name).type
-    if pa.types.is_integer(type_):
-        return None
-    return OptionError.of(
-        "handover", option,
-        message=f'expected an integer column, found "{name}" of type {sql_name(type_)}',
-        code="wrong-type",
+        for error in check_column(
+            getattr(handover, option), columns, "handover", option,
+            accepts=pa.types.is_integer, expected="Use a column of integers.",
+        )
     )  # fmt: skip

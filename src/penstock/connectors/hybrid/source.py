@@ -13,14 +13,11 @@ from penstock.connectors.hybrid.config import Handover, HybridSourceConfig
 from penstock.connectors.hybrid.phase import PLACES, Phase, has_places
 from penstock.core.errors import OptionError, PlanError
 from penstock.sdk import Capability, Offset, Read, ReplayableSource
-from penstock.sdk.phases import PhasedSource
-
-_SAMPLE = 1000
-"""The records of a sample from which columns are inferred."""
+from penstock.sdk.phases import PhasedSource, PositionedSource
 
 
 class PhasePartition(NamedTuple):
-    """A partition of the phase with an index."""
+    """A partition of the phase with a number."""
 
     phase: int
     value: Any
@@ -75,7 +72,9 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         common = frozenset.intersection(*(phase.capabilities for phase in phases))
         self.capabilities -= {Capability.REPLAY, Capability.LIMIT} - common
         self.carries_operations = any(phase.adds_operations() for phase in phases)
-        self.has_complete_changes = all(map(_has_complete_changes, phases))
+        self.has_complete_changes = all(
+            phase.completes_changes() or not phase.adds_operations() for phase in phases
+        )
         self.declares_primary_key = any(phase.declares_primary_key for phase in phases)
 
     def with_state(self, state: Path) -> Self:
@@ -102,10 +101,10 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
 
     def validate(self) -> None:
         handover = self.config.handover
-        if handover is None or len(self.phases) < len(self.config.phases):
+        if handover is None:
             return
         last = self.phases[-1]
-        if type(last).offset_after is ReplayableSource.offset_after or last.topic() is None:
+        if not isinstance(last, PositionedSource) or last.topic() is None:
             raise OptionError.of(
                 "handover", message="handover requires a last phase of type kafka with one topic",
                 hint="Remove handover, and set the start of the last phase in its options.",
@@ -126,9 +125,8 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return self._common_columns([columns for columns in known if columns is not None])
 
     def infer_schema(self) -> pa.Schema | None:
-        return self._common_columns(
-            [columns for phase in self.phases if (columns := _infer(phase)) is not None]
-        )
+        found = [phase.columns or phase.columns_of_sample() for phase in self.phases]
+        return self._common_columns([columns for columns in found if columns is not None])
 
     def _common_columns(self, known: Sequence[pa.Schema]) -> pa.Schema | None:
         """Returns the columns of the phases, without operation columns. Raises PlanError if the
@@ -204,11 +202,9 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
             for number, phase in self._numbered()
             if current[number] != latest[number] or number == self._last
         ]
-        units = {phase.lag_unit for phase in self.phases}
         known = [lag for lag in lags if lag is not None]
-        return (
-            sum(known) if len(known) == len(lags) and (len(lags) == 1 or len(units) == 1) else None
-        )
+        one_unit = len(lags) == 1 or len({phase.lag_unit for phase in self.phases}) == 1
+        return sum(known) if one_unit and len(known) == len(lags) else None
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         return self._phase(_number(origin)).record(payload, origin, position, None)
@@ -258,8 +254,10 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         }
         handover = self.config.handover
         if handover is not None:
+            last = self.phases[-1]
+            assert isinstance(last, PositionedSource)
             positions = last_positions(self._bounded_rows(starts, ends, handover), handover)
-            starts[self._last] = self.phases[-1].offset_after(positions)
+            starts[self._last] = last.offset_after(positions)
         return Bounds(starts, ends)
 
     def _bounded_rows(
@@ -275,20 +273,6 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
             for partition in source.partitions(starts[number], ends[number]):
                 read = Read(columns, isolated=True)
                 yield from self._phase(int(number)).rows(partition, read, pa.schema([]))
-
-
-def _infer(phase: ReplayableSource[Any]) -> pa.Schema | None:
-    if phase.columns is not None:
-        return phase.columns
-    if Capability.ROWS in phase.capabilities:
-        return phase.infer_schema()
-    assert phase.format is not None
-    return phase.format.infer_schema(phase.format.records(phase.sample(_SAMPLE)).texts)
-
-
-def _has_complete_changes(phase: ReplayableSource[Any]) -> bool:
-    by_format = phase.format is not None and phase.format.has_complete_changes
-    return not phase.adds_operations() or phase.has_complete_changes or by_format
 
 
 def _number(origin: str) -> int:

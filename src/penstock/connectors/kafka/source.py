@@ -21,6 +21,7 @@ from penstock.connectors.kafka.reader import PartitionReader, Range, ReaderConfi
 from penstock.connectors.kafka.start import start_offsets
 from penstock.core.errors import DecodeError, PlanError
 from penstock.sdk import Capability, Offset, Read, ReplayableSource
+from penstock.sdk.phases import PositionedSource
 
 STARTUP_TIMEOUT = 2.0
 """The longest time until a broker has the metadata of all topics after its start, in seconds."""
@@ -28,7 +29,7 @@ TASK_SIZE = 2_000
 """The number of records up to which several ranges are read by one task."""
 
 
-class KafkaSource(ReplayableSource[KafkaSourceConfig]):
+class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource):
     """Reads topics of Apache Kafka.
 
     `format` (by default json) decodes the values of records. Keys, headers and offsets are
@@ -244,8 +245,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
 
     def offset_after(self, positions: Mapping[int, int]) -> Offset:
         topic = self.topic()
-        if topic is None:
-            raise PlanError("positions by partition need a single topic", code="invalid-option")
+        assert topic is not None
         offsets = {topic: {number: offset + 1 for number, offset in positions.items()}}
         start = KafkaStartAt(offsets=offsets)
         after = KafkaSource(self.config.model_copy(update={"start": start}), self.context)

@@ -37,7 +37,6 @@ from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.stream_batch import StreamBatch
 from penstock.sdk import (
     BatchId,
-    Capability,
     Component,
     Config,
     Context,
@@ -136,10 +135,8 @@ class PenstockDataSource(DataSource):
         columns = arrow_schema(declared) if declared else source.schema()
         if columns is None and source.format is not None:
             columns = source.format.declared_schema()
-        if columns is None and Capability.ROWS in source.capabilities:
-            columns = source.infer_schema()
-        if columns is None and source.format is not None:
-            columns = source.format.infer_schema(source.format.records(source.sample(1000)).texts)
+        if columns is None:
+            columns = source.columns_of_sample()
         if columns is None:
             raise PlanError(
                 "expected a schema; the columns are unknown",

@@ -12,13 +12,11 @@ from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
 from penstock.plan.model import Node, Plan
 from penstock.plan.operation_columns import with_operation
 from penstock.runtime.state.directory import StateDirectory
-from penstock.sdk import Capability
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.schema_registry import RegistryFormat
 from penstock.spec.node_models import SourceSpec
 
 FILE = "schemas.json"
-SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,7 @@ def read_pinned(state: StateDirectory) -> dict[str, pa.Schema]:
 def _infer(plan: Plan, node: Node) -> pa.Schema:
     source = node.source
     try:
-        columns = None
-        if Capability.ROWS in source.capabilities:
-            columns = source.infer_schema()
-        elif source.format is not None:
-            columns = source.format.infer_schema(source.format.records(source.sample(SAMPLE)).texts)
+        columns = source.columns_of_sample()
         check_distinct(columns or ())
     except PenstockError as error:
         error.where = plan.locate(error, node)
