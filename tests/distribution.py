@@ -23,6 +23,7 @@ SERVERS = {
     "redis": ("redis", "redis_cluster"),
     "aws": ("aws", "s3"),
     "mosquitto": ("mosquitto",),
+    "clickhouse": ("clickhouse",),
     "influxdb": ("influxdb", "victoria_metrics"),
     "postgres": ("postgres",),
     "mariadb": ("mariadb",),

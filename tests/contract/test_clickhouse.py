@@ -16,8 +16,6 @@ from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
 from servers.clickhouse import ClickHouse
 
-NUMBER = "\"serial number\" UInt64 DEFAULT generateSerialID('{}')"
-
 
 class OneTable:
     component: type[ClickhouseSource | ClickhouseSink]

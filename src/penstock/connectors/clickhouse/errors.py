@@ -9,7 +9,8 @@ import re
 import ssl
 
 from penstock.connectors.clickhouse.config import ConnectionConfig
-from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+from penstock.core.errors import PenstockError, Rejected
+from penstock.sdk.database.errors import ServerErrors
 
 _CODE = re.compile(r"[Cc]ode: ?(\d+)")
 _REASON = re.compile(r"DB::Exception: (.*)", re.DOTALL)
@@ -36,7 +37,6 @@ _HINTS = {
     252: "Set batch so that it has more rows and less batches per second.",
     159: "Set timeout, or a smaller max_records.",
 }
-_UNREACHABLE = "Check that the server is running, and the option url."
 
 
 def code_of(error: BaseException | None) -> int | None:
@@ -56,44 +56,23 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     if not isinstance(error, ClickHouseError | urllib3.exceptions.HTTPError | OSError):
         return None
     code, reason = code_of(error), _reason(error)
-    server = f"the database {config.address}"
+    errors = ServerErrors(config.address)
     if code is None:
-        return _without_code(error, reason, server)
+        return errors.tls(reason) if _is_about_tls(error) else errors.unreachable(reason)
     if code in _AUTHENTICATION:
-        return Permanent(
-            f"authentication to {server} failed: {reason}", code="authentication",
-            hint="Check auth.username and auth.password.",
-        )  # fmt: skip
+        return errors.authentication(reason)
     if code in _AUTHORIZATION:
         hint = "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
         if code == _READ_ONLY:
             hint = "Set readonly of the user to 2 to read, or to 0 to write."
-        return Permanent(
-            f"{server} denied permission: {reason}", code="authorization", hint=hint
-        )  # fmt: skip
+        return errors.authorization(reason, hint)
     if code == _UNKNOWN_DATABASE:
-        return Permanent(
-            f"cannot connect to {server}: {reason}", code="unknown-database",
-            hint="Check the database in url.",
-        )  # fmt: skip
+        return errors.unknown_database(reason)
     if code in _TRANSIENT:
-        return Transient(
-            f"could not execute the statement: {server} returned: {reason}", code="busy",
-            hint=_HINTS.get(code),
-        )  # fmt: skip
+        return errors.busy(reason, _HINTS.get(code))
     if code in _REJECTED:
         return Rejected(f"ClickHouse rejects the row: {reason}", code="rejected")
-    return Permanent(f"cannot execute the statement: {server} returned: {reason}", code="rejected")
-
-
-def _without_code(error: Exception, reason: str, server: str) -> PenstockError:
-    """Returns the error for a failure of the connection."""
-    if _is_about_tls(error):
-        return Permanent(
-            f"TLS verification of {server} failed: {reason}", code="tls",
-            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
-        )  # fmt: skip
-    return Transient(f"could not reach {server}: {reason}", code="unreachable", hint=_UNREACHABLE)
+    return errors.statement(reason)
 
 
 def _is_about_tls(error: BaseException | None) -> bool:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.connectors.clickhouse.config import ClickhouseSourceConfig
 from penstock.connectors.clickhouse.connection import ClickhouseConnection
 from penstock.connectors.clickhouse.declared import parse
+from penstock.connectors.clickhouse.literals import literal
 from penstock.connectors.clickhouse.types import read_type
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
@@ -80,7 +81,7 @@ class ClickhouseSource(TableSource[ClickhouseSourceConfig]):
     def select_item(self, field: pa.Field) -> str:
         name = self._connection.dialect.quote(field.name)
         type_ = read_type(parse(self._declared_type(field.name)))
-        return name if type_ is None else f"CAST({name}, {_text(type_)}) AS {name}"
+        return name if type_ is None else f"CAST({name}, {literal(type_)}) AS {name}"
 
     def key_item(self, field: pa.Field) -> str:
         name = super().key_item(field)
@@ -104,7 +105,3 @@ class ClickhouseSource(TableSource[ClickhouseSourceConfig]):
 
 def _to_rows(values: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     return conform(values, columns, _CONVERSION)
-
-
-def _text(type_: str) -> str:
-    return "'" + type_.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.clickhouse.declared import Declared, parse
+from penstock.connectors.clickhouse.literals import PARAMETER
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.type_names import is_list
@@ -130,7 +131,7 @@ class ClickhouseDialect(Dialect):
         )
 
 
-DIALECT = ClickhouseDialect(TYPES, parameter="\0", indexes_rows=False)
+DIALECT = ClickhouseDialect(TYPES, parameter=PARAMETER, indexes_rows=False)
 
 
 def field_of(name: str, declared: str, *, has_default: bool = False) -> pa.Field:
@@ -210,15 +211,15 @@ def stores(written: pa.Field, type_: Declared) -> bool:
             type_ = Declared("Array", (_text(Declared("Tuple", type_.arguments)),))
         return type_.name == "Array" and stores(source.value_field, type_.parts[0][1])
     if pa.types.is_map(source):
+        fields = (source.key_field, source.item_field)
         return type_.name == "Map" and all(
-            stores(each, part)
-            for each, (_, part) in zip((source.key_field, source.item_field), type_.parts)  # noqa: B905
+            stores(each, part) for each, (_, part) in zip(fields, type_.parts, strict=True)
         )
     if pa.types.is_struct(source):
         return (
             type_.name == "Tuple"
             and source.names == [name for name, _ in type_.parts]
-            and all(stores(each, part) for each, (_, part) in zip(source, type_.parts))  # noqa: B905
+            and all(stores(each, part) for each, (_, part) in zip(source, type_.parts, strict=True))
         )
     return _stores_leaf(written, type_)
 

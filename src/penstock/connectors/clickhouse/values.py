@@ -167,8 +167,6 @@ def _outside(
     if pa.types.is_integer(array.type) and not open_:
         array = array.cast(pa.int64())
         low, high = max(int(first), -(2**63)), min(int(last), 2**63 - 1)
-        if int(first) > 2**63 - 1:
-            return array.is_valid()
         return pc.or_(pc.less(array, low), pc.greater(array, high))
     exact = array.cast(_WIDE) if pa.types.is_integer(array.type) else array
     scale = exact.type.scale

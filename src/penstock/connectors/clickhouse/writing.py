@@ -31,9 +31,9 @@ class WritingConnection(ClickhouseConnection):
 
     def __init__(self, config: ConnectionConfig, dialect: ClickhouseDialect) -> None:
         super().__init__(config, dialect, read_only=False)
-        self._targets: dict[TableName, pa.Schema] = {}
+        self._columns: dict[TableName, pa.Schema | None] = {}
         self._engines: dict[TableName, Engine] = {}
-        self._batch, self._version = "", 0
+        self._batch, self._version, self._has_version = "", 0, False
         self._continued: set[TableName] = set()
 
     def begin(self, batch: str) -> None:
@@ -42,13 +42,20 @@ class WritingConnection(ClickhouseConnection):
         The version of its rows is the time of the server's clock. It grows with each batch, also if
         the clock is set back.
         """
-        self._targets.clear()
+        self._columns.clear()
         self._engines.clear()
-        self._batch = batch
-        self._version = max(self._version + 1, int(self.query(_CLOCK)[0][0]))
+        self._batch, self._has_version = batch, False
+
+    def columns(self, table: TableName) -> pa.Schema | None:
+        """Returns the columns of a table, which are read once for each batch."""
+        if table not in self._columns:
+            self._columns[table] = super().columns(table)
+        return self._columns[table]
 
     def invalid_rows(self, table: TableName, rows: pa.RecordBatch) -> Mapping[int, RecordError]:
-        return invalid_rows(rows, self._target(table))
+        target = self.columns(table)
+        assert target is not None
+        return invalid_rows(rows, target)
 
     def insert(self, table: TableName, rows: pa.RecordBatch) -> None:
         data = _stream(rows, self.config.compression)
@@ -72,27 +79,23 @@ class WritingConnection(ClickhouseConnection):
             self._engines[table] = engine
         columns = self._engines[table].replaces_by
         assert columns is not None
-        self._continue_versions(table, columns[0])
+        self._set_version(table, columns[0])
         count = rows.num_rows
         values = (pa.scalar(self._version, pa.uint64()), pa.scalar(int(is_deleted), pa.uint8()))
         for name, value in zip(columns, values, strict=True):
             rows = rows.append_column(name, pa.repeat(value, count))
         self.insert(table, rows)
 
-    def _continue_versions(self, table: TableName, column: str) -> None:
-        """Makes the version greater than those of the table, once for each connection."""
+    def _set_version(self, table: TableName, column: str) -> None:
+        """Sets the version of a batch. Reads the greatest version of the table once."""
+        if not self._has_version:
+            ((clock,),) = self.query(_CLOCK)
+            self._version, self._has_version = max(self._version + 1, int(clock)), True
         if table not in self._continued:
             name = self.dialect.quote(column)
             ((last,),) = self.query(f"SELECT max({name}) FROM {self.dialect.table(table)}")
             self._version = max(self._version, int(last or 0) + 1)
             self._continued.add(table)
-
-    def _target(self, table: TableName) -> pa.Schema:
-        if table not in self._targets:
-            target = self.columns(table)
-            assert target is not None
-            self._targets[table] = target
-        return self._targets[table]
 
 
 def _stream(rows: pa.RecordBatch, compression: str) -> bytes:

@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from penstock.connectors.mysql.config import ConnectionConfig
-from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+from penstock.core.errors import PenstockError, Rejected
+from penstock.sdk.database.errors import ServerErrors
 
 CHANGED = frozenset({1264, 1265, 1292, 1366, 1406})
 """Warnings that the server has changed a value to store it."""
@@ -39,7 +40,6 @@ _HINTS = {
     1290: "The server is read-only. Check that url is the primary.",
     1836: "The server is read-only. Check that url is the primary.",
 }
-_UNREACHABLE = "Check that the server is running, and the option url."
 _PLACE = re.compile(r" at row \d+$")
 
 
@@ -51,39 +51,23 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
         return None
     number, reason = _facts(error)
     state = getattr(error, "sqlstate", None) or ""
-    server = f"the database {config.address}"
+    errors = ServerErrors(config.address)
     if number == _TLS or (number == _CONNECT and _is_about_tls(reason)):
-        return Permanent(
-            f"TLS verification of {server} failed: {reason}", code="tls",
-            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
-        )  # fmt: skip
+        return errors.tls(reason)
     if number in _LOST or isinstance(error, pymysql.InterfaceError):
-        return Transient(
-            f"could not reach {server}: {reason}", code="unreachable", hint=_UNREACHABLE
-        )
+        return errors.unreachable(reason)
     if number in _AUTHENTICATION:
-        return Permanent(
-            f"authentication to {server} failed: {reason}", code="authentication",
-            hint="Check auth.username and auth.password.",
-        )  # fmt: skip
+        return errors.authentication(reason)
     if number in _AUTHORIZATION:
-        return Permanent(
-            f"{server} denied permission: {reason}", code="authorization",
-            hint="Grant the user the privilege, as in GRANT SELECT ON ... TO ...",
-        )  # fmt: skip
+        hint = "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
+        return errors.authorization(reason, hint)
     if number == _UNKNOWN_DATABASE:
-        return Permanent(
-            f"cannot connect to {server}: {reason}", code="unknown-database",
-            hint="Check the database in url.",
-        )  # fmt: skip
+        return errors.unknown_database(reason)
     if number in _TRANSIENT or state.startswith(_TRANSIENT_STATES):
-        return Transient(
-            f"could not execute the statement: {server} returned: {reason}", code="busy",
-            hint=_HINTS.get(number),
-        )  # fmt: skip
+        return errors.busy(reason, _HINTS.get(number))
     if number in _REJECTED or state.startswith(_REJECTED_STATES):
         return rejected(reason)
-    return Permanent(f"cannot execute the statement: {server} returned: {reason}", code="rejected")
+    return errors.statement(reason)
 
 
 def rejected(reason: str) -> Rejected:

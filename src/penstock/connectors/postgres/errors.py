@@ -9,7 +9,8 @@ import re
 from typing import Any
 
 from penstock.connectors.postgres.config import ConnectionConfig
-from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+from penstock.core.errors import PenstockError, Rejected
+from penstock.sdk.database.errors import UNREACHABLE, ServerErrors
 
 _REJECTED = ("22", "23", "44", "54000", "P0001")
 """Values, constraints, views with a check, rows that are too large, and RAISE in triggers."""
@@ -23,7 +24,6 @@ _HINTS = {
 }
 _AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
 _TOO_MANY = re.compile("too many connections|connection slots")
-_UNREACHABLE = "Check that the server is running, and the option url."
 
 
 def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
@@ -34,43 +34,29 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
         return None
     state = error.sqlstate or ""
     reason = _reason(error)
-    server = f"the database {config.address}"
+    errors = ServerErrors(config.address)
     if state.startswith(_REJECTED):
         return Rejected(f"PostgreSQL rejects the row: {reason}", code="rejected")
     if state == "42501":
-        return Permanent(
-            f"{server} denied permission: {reason}", code="authorization",
-            hint="Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ...",
-        )  # fmt: skip
+        hint = "Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ..."
+        return errors.authorization(reason, hint)
     if not state:
-        return _connection_error(reason, server)
+        return _connection_error(reason, errors)
     if state.startswith(_TRANSIENT):
-        return Transient(
-            f"could not execute the statement: {server} returned: {reason}", code="busy",
-            hint=_HINTS.get(state),
-        )  # fmt: skip
-    return Permanent(f"cannot execute the statement: {server} returned: {reason}", code="rejected")
+        return errors.busy(reason, _HINTS.get(state))
+    return errors.statement(reason)
 
 
-def _connection_error(reason: str, server: str) -> PenstockError:
+def _connection_error(reason: str, errors: ServerErrors) -> PenstockError:
     """Returns the error of a connection that failed, for which the client has no SQLSTATE."""
     if "certificate" in reason or "SSL" in reason:
-        return Permanent(
-            f"TLS verification of {server} failed: {reason}", code="tls",
-            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
-        )  # fmt: skip
+        return errors.tls(reason)
     if any(text in reason for text in _AUTHENTICATION):
-        return Permanent(
-            f"authentication to {server} failed: {reason}", code="authentication",
-            hint="Check auth.username and auth.password.",
-        )  # fmt: skip
+        return errors.authentication(reason)
     if re.search('database ".*" does not exist', reason):
-        return Permanent(
-            f"cannot connect to {server}: {reason}", code="unknown-database",
-            hint="Check the database in url.",
-        )  # fmt: skip
-    hint = _HINTS["53300"] if _TOO_MANY.search(reason) else _UNREACHABLE
-    return Transient(f"could not reach {server}: {reason}", code="unreachable", hint=hint)
+        return errors.unknown_database(reason)
+    hint = _HINTS["53300"] if _TOO_MANY.search(reason) else UNREACHABLE
+    return errors.unreachable(reason, hint)
 
 
 def _reason(error: Any) -> str:
