@@ -177,7 +177,7 @@ class TestWord:
         command = [sys.executable, "-m", "servers", "kafka", "--port", str(kafka.port)]
         word = subprocess.run(command, cwd=TESTS, capture_output=True, text=True)
         assert word.returncode == 1
-        assert f"port {kafka.port} cannot be had" in word.stderr
+        assert f"port {kafka.port} is not available" in word.stderr
         assert "--port" in word.stderr
 
     def test_lists_the_servers(self):

@@ -8,9 +8,10 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from typing import Annotated
 
 import pytest
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from servers import apicurio
 from servers import influxdb as influx
@@ -25,47 +26,32 @@ app = App(
     help="Starts a server on this machine. It runs until Ctrl-C; its data go with it.",
     version_flags=[],
 )
+Port = Annotated[int, Parameter(help="The port of 127.0.0.1 that it listens at.")]
 
 
 @app.command(help=f"Apache Kafka {VERSION}, one node.")
-def kafka(*, port: int = 9092) -> None:
-    """Runs a broker.
-
-    Parameters
-    ----------
-    port:
-        The port of 127.0.0.1 that it listens at.
-    """
-    _need_free(port)
-    _run(lambda: Kafka(port), f"Apache Kafka {VERSION} is ready, with brokers: 127.0.0.1:{port}")
+def kafka(*, port: Port = 9092) -> None:
+    """Runs a broker."""
+    _run(
+        port,
+        lambda: Kafka(port),
+        f"Apache Kafka {VERSION} is ready, with brokers: 127.0.0.1:{port}",
+    )
 
 
 @app.command(help=f"Apicurio Registry {apicurio.VERSION}, which speaks Confluent's protocol.")
-def registry(*, port: int = 8081) -> None:
-    """Runs a registry of schemas.
-
-    Parameters
-    ----------
-    port:
-        The port of 127.0.0.1 that it listens at.
-    """
-    _need_free(port)
+def registry(*, port: Port = 8081) -> None:
+    """Runs a registry of schemas."""
     greeting = f"Apicurio Registry {apicurio.VERSION} is ready, with registry: {{url: "
     url = f"http://127.0.0.1:{port}{apicurio.PATH}"
-    _run(lambda: apicurio.Apicurio(port), f"{greeting}{url}}}")
+    _run(port, lambda: apicurio.Apicurio(port), f"{greeting}{url}}}")
 
 
 @app.command(help=f"{Postgres.title}, with the database `shop` of the user `penstock`.")
-def postgres(*, port: int = 5432) -> None:
-    """Runs a database that permits logical replication. The password is `penstock`.
-
-    Parameters
-    ----------
-    port:
-        The port of 127.0.0.1 that it listens at.
-    """
-    _need_free(port)
+def postgres(*, port: Port = 5432) -> None:
+    """Runs a database that permits logical replication. The password is `penstock`."""
     _run(
+        port,
         lambda: Postgres(port, "penstock", "penstock", "shop"),
         f"{Postgres.title} is ready, with url: postgresql://127.0.0.1:{port}/shop "
         "and auth: {username: penstock, password: penstock}",
@@ -73,16 +59,10 @@ def postgres(*, port: int = 5432) -> None:
 
 
 @app.command(help=f"ClickHouse: {ClickHouse.title}, with the database `{DATABASE}`.")
-def clickhouse(*, port: int = 8123) -> None:
-    """Runs the engine of ClickHouse behind its HTTP interface.
-
-    Parameters
-    ----------
-    port:
-        The port of 127.0.0.1 that it listens at.
-    """
-    _need_free(port)
+def clickhouse(*, port: Port = 8123) -> None:
+    """Runs the engine of ClickHouse behind its HTTP interface."""
     _run(
+        port,
         lambda: ClickHouse(port),
         f"{ClickHouse.title} is ready, with url: clickhouse://127.0.0.1:{port}/{DATABASE} "
         f"and auth: {{username: {USER}, password: {PASSWORD}}}",
@@ -90,16 +70,10 @@ def clickhouse(*, port: int = 8123) -> None:
 
 
 @app.command(help=f"{Influxdb.title}, with the database `penstock`.")
-def influxdb(*, port: int = 8086) -> None:
-    """Runs a database of time series.
-
-    Parameters
-    ----------
-    port:
-        The port of 127.0.0.1 that it listens at.
-    """
-    _need_free(port)
+def influxdb(*, port: Port = 8086) -> None:
+    """Runs a database of time series."""
     _run(
+        port,
         lambda: InfluxdbWithDatabase(port),
         f"{Influxdb.title} is ready, with url: http://127.0.0.1:{port}, database: penstock "
         f"and auth: {{username: {influx.USER}, password: {influx.PASSWORD}}}",
@@ -115,7 +89,8 @@ class InfluxdbWithDatabase(Influxdb):
         self.query("CREATE DATABASE penstock")
 
 
-def _run(server: Callable[[], Server], greeting: str) -> None:
+def _run(port: int, server: Callable[[], Server], greeting: str) -> None:
+    _check_free(port)
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda *_: sys.exit())
     try:
@@ -128,12 +103,12 @@ def _run(server: Callable[[], Server], greeting: str) -> None:
         sys.exit(f"./dev server: {error}")
 
 
-def _need_free(port: int) -> None:
+def _check_free(port: int) -> None:
     try:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError as error:
         why = os.strerror(error.errno or 0).lower()
-        sys.exit(f"./dev server: port {port} cannot be had ({why}); take another with --port")
+        sys.exit(f"./dev server: port {port} is not available ({why}); choose another with --port")
 
 
 if __name__ == "__main__":

@@ -44,9 +44,7 @@ def _of_other_types(source: Source[Any], spec: SourceSpec) -> Iterator[PenstockE
         try:
             expected = sql_name(arrow_schema({column: type_}).field(0).type)
         except PenstockError as error:
-            yield OptionError.of(
-                "metadata_types", column, message=error.message, code=error.code, hint=error.hint
-            )
+            yield OptionError.inside("metadata_types", error)
             continue
         if columns.get(column) not in schema.names:
             continue

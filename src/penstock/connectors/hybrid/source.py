@@ -27,8 +27,9 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
     """Reads other sources one after another: first sources that end, then the last one.
 
     For example a lake table and then the topic whose records the table has stored. All phases have
-    the columns, the primary key and the watermark of the node. A batch has rows of one phase. A run
-    resumes in the phase in which the last run has stopped.
+    the columns, the primary key and the watermark of the node. A batch has the rows of one phase; a
+    query over the whole input reads all phases at once. A run resumes in the phase in which the
+    last run has stopped.
 
     The bounded phases and the start of the last phase are fixed at the first start of the pipeline:
     a bounded phase ends where its input ends then, and the last phase starts at the position that
