@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import sqlglot
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
@@ -17,6 +17,12 @@ _KINDS = {
     TokenType.STRING: "string", TokenType.RAW_STRING: "string", TokenType.IDENTIFIER: "name",
     TokenType.NUMBER: "number",
 }  # fmt: skip
+
+
+class _Tokenizer(Spark.Tokenizer):
+    """The tokenizer of Spark's SQL, without tokens that are the rest of a command as `EXECUTE`."""
+
+    COMMANDS = set()
 
 
 class UnclosedError(Exception):
@@ -89,7 +95,7 @@ def _is_doubled_quote(text: str, before: Token, token: Token) -> bool:
 
 def _tokenize(text: str) -> Iterator[Token]:
     last = -1
-    for token in sqlglot.tokenize(text, dialect=DIALECT):
+    for token in _Tokenizer(dialect=DIALECT).tokenize(text):
         start, end = token.start, token.end + 1
         if start <= last:
             continue  # the suffix of a number, as in 10L
