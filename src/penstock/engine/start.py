@@ -39,8 +39,8 @@ from penstock.engine.windows.distinct import by_distinct_values
 from penstock.engine.windows.exact_sums import by_exact_sums
 from penstock.engine.windows.panes import by_panes
 from penstock.engine.windows.window_bounds import by_whole_windows
+from penstock.plan.graph import stream_sources
 from penstock.plan.model import Query
-from penstock.plan.queries import stream_sources
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.core.errors import PlanError
+from penstock.plan.graph import upstream
 from penstock.plan.lookups import lookups_read_with_changes
 from penstock.plan.model import Node, Plan
 from penstock.plan.node_errors import node_error
-from penstock.plan.queries import upstream
 from penstock.sdk import Capability
 from penstock.sql.determinism import deterministic, samples_rows
 

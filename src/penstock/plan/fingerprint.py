@@ -13,8 +13,8 @@ from typing import Any
 from penstock.core.known_secrets import SHORTEST
 from penstock.core.paths import ConfigStr, Project
 from penstock.plan.functions import Function, used_functions
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan, Query
-from penstock.plan.queries import upstream
 from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
 from penstock.spec.node_models import SinkSpec, SourceSpec

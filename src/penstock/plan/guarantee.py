@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
-from penstock.plan.queries import upstream
 from penstock.sdk import Capability, ReceivingSource
 from penstock.sdk.component import Level
 

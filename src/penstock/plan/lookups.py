@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
 from penstock.plan.operation_columns import source_operation
-from penstock.plan.queries import upstream
 from penstock.sdk import Capability, Source, registry
 from penstock.spec.node_models import SourceSpec
 

@@ -11,12 +11,20 @@ without a window, is computed once, from the whole input.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.core.errors import PlanError, raise_all
+from penstock.plan.final_rows import (
+    is_endless,
+    is_final,
+    is_never_final,
+    needs_whole_input,
+    updates_as_stream,
+    updates_rows,
+)
+from penstock.plan.graph import follows_updating, stream_sources, upstream
 from penstock.plan.model import Node, OutputMode, Query
-from penstock.plan.reached_watermarks import watermarks_above
 from penstock.plan.repeated_reads import count_source_reads
 from penstock.sdk import Capability
 
@@ -39,7 +47,7 @@ def make_queries(
     for node in nodes.values():
         if node.kind == "sink":
             root = roots[node.inputs[0]]
-            updating = _follows_updating(node, nodes)
+            updating = follows_updating(node, nodes)
             mode = "append" if updating else _output_mode(node, root[0], nodes, streams)
             groups.setdefault((root, mode, updating), []).append(node.name)
     names = _name_queries(groups)
@@ -98,7 +106,7 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
         for node in nodes.values()
         if node.kind == "sink"
         and node.inputs[0] in roots
-        and not _follows_updating(node, nodes)
+        and not follows_updating(node, nodes)
         and _output_mode(node, roots[node.inputs[0]][0], nodes, streams) == "append"
     }
     reads = count_source_reads(nodes, streams)
@@ -106,8 +114,8 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
         root
         for root in appended
         if any(count > 1 for count in reads[root].values())
-        or (_updates_rows(root, nodes) and not _joins_sources(root, nodes, streams))
-        or _needs_whole_input(root, nodes)
+        or (updates_rows(root, nodes) and not _joins_sources(root, nodes, streams))
+        or needs_whole_input(root, nodes)
     )
 
 
@@ -115,12 +123,6 @@ def _joins_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]
     """Returns whether a node is an inner join of several sources, whose rows are final."""
     state = nodes[root].state
     return state is not None and state.only_joins and len(stream_sources(root, nodes, streams)) > 1
-
-
-def stream_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> list[str]:
-    """Returns the sources that are streams upstream of a node, or the node itself."""
-    above = (upstream([root], nodes) | {root}) & streams
-    return sorted(name for name in above if nodes[name].kind == "source")
 
 
 def queries_without_sinks(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[Query, ...]:
@@ -135,9 +137,9 @@ def queries_without_sinks(nodes: Mapping[str, Node], streams: frozenset[str]) ->
         if node.kind != "transform" or name in read:
             continue
         root = roots.get(name, (name,))
-        updating = _follows_updating(node, nodes)
+        updating = follows_updating(node, nodes)
         mode: OutputMode = "append"
-        if not updating and (_updates_rows(root[0], nodes) or not is_final(root[0], nodes)):
+        if not updating and (updates_rows(root[0], nodes) or not is_final(root[0], nodes)):
             mode = "update"
         query = replace(_query(name, root, (name,), nodes), updating=updating)
         queries.append(replace(query, sinks=(), output_mode=mode))
@@ -184,18 +186,13 @@ def find_roots(
             roots[node.name] = (node.name,)
         elif len(above) == 1:
             (roots[node.name],) = above
-        elif node.updating or any(_follows_updating(nodes[name], nodes) for name in inputs):
+        elif node.updating or any(follows_updating(nodes[name], nodes) for name in inputs):
             roots[node.name] = tuple(sorted({part for root in above for part in root}))
         elif node.batch_scoped:
             errors.append(_different_batches(node, above))
         else:
             roots[node.name] = (node.name,)
     return roots, errors
-
-
-def _follows_updating(node: Node, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether a node or a node upstream is updating."""
-    return node.updating or any(nodes[name].updating for name in upstream([node.name], nodes))
 
 
 def _different_batches(node: Node, roots: Iterable[Root]) -> PlanError:
@@ -210,18 +207,6 @@ def _different_batches(node: Node, roots: Iterable[Root]) -> PlanError:
         f"{', '.join(sorted(name for root in roots for name in root))}",
         code="different-batches", hint=hint, where=node.where,
     )  # fmt: skip
-
-
-def upstream(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:
-    """Returns all direct and indirect inputs of the named nodes."""
-    ancestors: set[str] = set()
-    pending = [input_ for name in names for input_ in nodes[name].inputs]
-    while pending:
-        name = pending.pop()
-        if name not in ancestors:
-            ancestors.add(name)
-            pending.extend(nodes[name].inputs)
-    return ancestors
 
 
 def shared_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
@@ -259,90 +244,6 @@ def _output_mode(
     if not joins and not updates_as_stream(root, nodes, streams):
         return "append"
     mode = getattr(sink.spec, "mode", None)
-    final = is_final(root, nodes) if _is_endless(root, nodes) else not _never_final(root, nodes)
+    final = is_final(root, nodes) if is_endless(root, nodes) else not is_never_final(root, nodes)
     updates = not final and not joins
     return "update" if mode == "upsert" or (mode is None and updates) else "append"
-
-
-def updates_as_stream(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
-    """Returns whether Spark computes the new results of a stateful root as a stream.
-
-    The root is one aggregation, and reads no groups and no outer joins.
-    """
-    state = nodes[root].state
-    if state is None or not state.simply_aggregates:
-        return False
-    return not any(_has_groups(name, nodes) for name in nodes[root].inputs if name in streams)
-
-
-def _is_endless(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether a stream upstream of a node has no end."""
-    above = (nodes[name] for name in upstream([root], nodes) if nodes[name].kind == "source")
-    return not all(node.static or node.source.is_bounded() for node in above)
-
-
-def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether a stateful root updates its rows without a watermark that completes them."""
-    node = nodes[root]
-    return node.stateful and not _emits_final_rows(node) and not watermarks_above(root, nodes)
-
-
-def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether the watermarks upstream do not complete the rows of the root."""
-    node = nodes[root]
-    if node.state is None:
-        return False
-    streaming = frozenset(name for name in node.inputs if _is_stream(name, nodes))
-    grouped = frozenset(name for name in streaming if _has_groups(name, nodes))
-    return node.state.needs_whole_input(_times_of_inputs(node, nodes), grouped)
-
-
-def _has_groups(name: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether a node, or one upstream, has state other than rows that are final at once."""
-    return any(
-        nodes[each].stateful and not _emits_final_rows(nodes[each])
-        for each in upstream([name], nodes) | {name}
-    )
-
-
-def _emits_final_rows(node: Node) -> bool:
-    state = node.relation.state if node.relation is not None else None
-    return state is not None and state.emits_final_rows
-
-
-def _times_of_inputs(node: Node, nodes: Mapping[str, Node]) -> frozenset[str] | None:
-    """Returns the columns of the inputs that may have event times; None if they are unknown."""
-    times: set[str] = set()
-    for name in node.inputs:
-        columns = _time_columns(nodes[name], nodes)
-        if columns is None:
-            return None
-        times |= columns
-    return frozenset(times)
-
-
-def _time_columns(node: Node, nodes: Mapping[str, Node]) -> Set[str] | None:
-    """Returns the columns of a node that may have event times or windows; None if unknown."""
-    if node.watermark is not None:
-        return {node.watermark.column}
-    times = _times_of_inputs(node, nodes)
-    # A function over batches drops the watermark.
-    return (
-        node.relation.lineage.time_columns(times) if node.relation and times is not None else set()
-    )
-
-
-def _is_stream(name: str, nodes: Mapping[str, Node]) -> bool:
-    above = (nodes[each] for each in upstream([name], nodes) | {name})
-    return any(node.kind == "source" and not node.static for node in above)
-
-
-def is_final(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether rows of a stateful node are final before the end of the input."""
-    return not _never_final(root, nodes) and not _needs_whole_input(root, nodes)
-
-
-def _never_final(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether the root updates its rows, and no watermark upstream is to complete them."""
-    watermarks = (nodes[name].watermark for name in upstream([root], nodes))
-    return not _emits_final_rows(nodes[root]) and not any(watermarks)

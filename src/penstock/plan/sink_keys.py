@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from penstock.core.errors import PlanError
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node
 from penstock.plan.operation_columns import inherit, written_key
-from penstock.plan.queries import upstream
 from penstock.plan.updating import mark_updating
 from penstock.spec.node_models import TransformSpec
 from penstock.transforms.last_rows import TYPE, LastRows, LastRowsConfig

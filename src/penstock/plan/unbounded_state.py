@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.errors import PenstockError, PlanError
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
-from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import watermarks_above
 from penstock.transforms.last_rows import TYPE as LAST_ROWS
 

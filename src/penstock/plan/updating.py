@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from penstock.core.errors import OptionError, PlanError
+from penstock.plan.final_rows import is_final, updates_as_stream
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
 from penstock.plan.operation_columns import inherit
-from penstock.plan.queries import is_final, updates_as_stream, upstream
 from penstock.sdk import Capability
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.plan.functions import used_functions
+from penstock.plan.graph import upstream
 from penstock.plan.model import Plan
 from penstock.plan.node_errors import node_error, option_error
-from penstock.plan.queries import upstream
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sql.determinism import deterministic
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
-from penstock.plan.queries import make_queries, upstream
+from penstock.plan.queries import make_queries
 from penstock.sdk import BatchId, Capability, Config, Context, Failure, Receipt, Sink, Writer
 from penstock.spec.node_models import SinkSpec
 

@@ -10,8 +10,9 @@ from plans import HOURLY, MORE, NAMES, ORDERS, memory, planned, sql, upserts
 
 from penstock import app
 from penstock.core.errors import PlanError
+from penstock.plan.graph import upstream
 from penstock.plan.model import Plan, Query
-from penstock.plan.queries import end_nodes, shared_nodes, upstream
+from penstock.plan.queries import end_nodes, shared_nodes
 
 SOURCES = {"orders": ORDERS, "more": MORE, "names": NAMES}
 NO_WATERMARK = {key: value for key, value in ORDERS.items() if key != "watermark"}

@@ -36,8 +36,8 @@ from penstock.engine.updating.checks import (
 )
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Query
-from penstock.plan.queries import upstream
 from penstock.sdk.columns.row_json import row_payload
 
 ROWS_PER_FILE = 10_000

@@ -29,8 +29,8 @@ from penstock.engine.updating.supported import check_operators
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, table_plan
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
-from penstock.plan.queries import upstream
 from penstock.sdk.operations import OPERATION_COLUMN
 
 BUCKETS = 16

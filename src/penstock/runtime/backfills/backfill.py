@@ -21,8 +21,8 @@ from penstock.core.files.durable import create_directory_durably
 from penstock.core.text import did_you_mean
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.updating.kept_tables import TABLES
+from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan, Query
-from penstock.plan.queries import upstream
 from penstock.plan.rewrite import replace_sources
 from penstock.runtime.acknowledge import committed_offsets
 from penstock.runtime.backfills.past_batches import PastBatches, read_past_batches
