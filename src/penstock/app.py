@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.engine.spark_session.memory import Resources
-    from penstock.plan.comparison import Change
+    from penstock.plan.node_changes import Change
     from penstock.plan.pushdown import Pushdown
     from penstock.runtime.handle import RunHandle
     from penstock.runtime.outcome import Outcome

@@ -17,10 +17,10 @@ from penstock.core.errors import (
     raise_all,
 )
 from penstock.core.text import plural
-from penstock.plan.comparison import Change
 from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
+from penstock.plan.node_changes import Change
 from penstock.runtime.state.pipeline import open_state
 from penstock.spec.parsed import MissingParts, Overrides
 from penstock.spec.source_map import find_map

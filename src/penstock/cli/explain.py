@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.engine.spark_session.memory import Resources
-    from penstock.plan.comparison import Change
     from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
     from penstock.plan.explain_sql import NodeSql
     from penstock.plan.model import Plan
+    from penstock.plan.node_changes import Change
     from penstock.plan.pushdown import Pushdown
 
 _STORES = {"memory": "memory", "rocksdb": "RocksDB"}

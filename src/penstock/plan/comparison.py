@@ -8,35 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from penstock.plan.changed_columns import ColumnChanges
 from penstock.plan.fingerprint import columns_text
+from penstock.plan.node_changes import (
+    Change,
+    Effect,
+    QueryState,
+    changed_node,
+    changed_parts,
+    changed_stateless_node,
+    new_node,
+)
 from penstock.sql.canonical import canonical_sql
 
-Effect = Literal["compatible", "incompatible"]
-_OUTSIDE_STATE = frozenset({"late", "on_error", "format", "mode"})
-"""The parts of a node that no state depends on."""
 _STATE_SETTINGS = (
     "spark.sql.ansi.enabled",
     "spark.sql.caseSensitive",
     "spark.sql.session.timeZone",
 )
 """The settings of Spark that change the meaning of the rows in a state."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One difference between two plans and its effect on the state."""
-
-    subject: str
-    effect: Effect
-    reason: str
-
-    def __str__(self) -> str:
-        mark = "-" if self.effect == "incompatible" else "+"
-        return f"{mark} {self.subject}: {self.reason}"
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
@@ -124,7 +115,7 @@ def _changed_query(
                      f"its output mode was {before['mode']} and is {after['mode']}")  # fmt: skip
     if "updating_ttl" in before and "updating_ttl" in after:
         yield from _changed_ttl(name, before["updating_ttl"], after["updating_ttl"])
-    state = _State.of(after)
+    state = QueryState.of(after)
     if state.in_spark and before["partitions"] != after["partitions"]:
         reason = "the number of partitions of its state was set by its first run"
         yield Change(f'query "{name}"', "incompatible", reason)
@@ -133,9 +124,9 @@ def _changed_query(
     for node, definition in after["nodes"].items():
         earlier = before["nodes"].get(node)
         if earlier is None:
-            yield _new_node(name, node, definition)
-        elif _changed_parts(earlier, definition):
-            yield _changed_node(node, earlier, definition, state)
+            yield new_node(name, node, definition)
+        elif changed_parts(earlier, definition):
+            yield changed_node(node, earlier, definition, state)
     for node, earlier in before["nodes"].items():
         if node not in after["nodes"]:
             needed = earlier["kind"] == "source" or earlier["stateful"]
@@ -143,22 +134,6 @@ def _changed_query(
             effect: Effect = "incompatible" if lost else "compatible"
             subject = f'{earlier["kind"]} "{node}"'
             yield Change(subject, effect, f'no longer part of query "{name}"')
-
-
-@dataclass(frozen=True)
-class _State:
-    """The state of a query: that of Spark, and that of updating transforms."""
-
-    in_spark: bool
-    updating: bool
-
-    @classmethod
-    def of(cls, query: Mapping[str, Any]) -> _State:
-        nodes = query["nodes"].values()
-        return cls(
-            any(node["stateful"] and not node.get("updating") for node in nodes),
-            any(node.get("updating") for node in nodes),
-        )
 
 
 def _changed_stateless(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
@@ -171,9 +146,9 @@ def _changed_stateless(before: Mapping[str, Any], after: Mapping[str, Any]) -> I
         earlier = before["queries"].get(query, {}).get("stateless")
         for name, node in definition.get("stateless", {}).items() if earlier is not None else ():
             if name not in known and node["kind"] != "sink":
-                yield _new_node(query, name, node)
+                yield new_node(query, name, node)
             elif name in earlier and earlier[name] != node:
-                yield _changed_stateless_node(name, earlier[name], node)
+                yield changed_stateless_node(name, earlier[name], node)
     for query, definition in before["queries"].items():
         for name, node in definition.get("stateless", {}).items():
             if query in after["queries"] and name not in remaining:
@@ -190,21 +165,8 @@ def _members(definition: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _changed_stateless_node(
-    name: str, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Change:
-    if before["type"] == after["type"]:
-        upserts = before.get("mode") == "upsert" == after.get("mode")
-        if upserts and before["primary_key"] != after["primary_key"]:
-            reason = "primary_key changed; the rows written before have the old key"
-            return Change(f'sink "{name}"', "incompatible", reason)
-        return _changed_node(name, before, after, _State(False, False))
-    types = f"its type was {before['type']} and is {after['type']}"
-    return Change(f'{after["kind"]} "{name}"', "compatible", f"{types}; applies to new rows")
-
-
 def _changed_settings(
-    query: str, before: Mapping[str, str], after: Mapping[str, str], state: _State
+    query: str, before: Mapping[str, str], after: Mapping[str, str], state: QueryState
 ) -> Iterator[Change]:
     for setting in sorted({*before, *after}):
         if before.get(setting) == after.get(setting):
@@ -230,105 +192,3 @@ def _changed_ttl(query: str, before: float | None, after: float | None) -> Itera
     elif before is not None and after is None:
         reason = "runtime.updating_ttl is no longer set, and its state lacks the removed rows"
         yield Change(subject, "incompatible", reason)
-
-
-def _new_node(query: str, name: str, node: Mapping[str, Any]) -> Change:
-    subject = f'{node["kind"]} "{name}"'
-    if node["stateful"] or node.get("updating"):
-        return Change(
-            subject, "incompatible", f'new in query "{query}", its state lacks earlier rows'
-        )
-    if node["kind"] == "source":
-        return Change(
-            subject, "compatible", f'new in query "{query}", starts at its initial offset'
-        )
-    return Change(subject, "compatible", f'new in query "{query}", applies to new rows')
-
-
-def _changed_node(
-    name: str, before: Mapping[str, Any], after: Mapping[str, Any], state: _State
-) -> Change:
-    subject = f'{after["kind"]} "{name}"'
-    parts = _changed_parts(before, after)
-    changes = f"{', '.join(_names(parts, before, after))} changed"
-    if before["type"] != after["type"]:
-        return Change(
-            subject, "incompatible", f"its type was {before['type']} and is {after['type']}"
-        )
-    if (after["stateful"] or before["stateful"] or after.get("updating")) and (
-        parts - _OUTSIDE_STATE
-    ):
-        return Change(
-            subject, "incompatible", f"{changes}; its state was computed by the old definition"
-        )
-    if after["static"] and not before["static"]:
-        return Change(subject, "incompatible", "it was a stream and is a static table")
-    reason = _incompatible_source(before, after, parts, state) if "columns" in after else None
-    if reason is not None:
-        return Change(subject, "incompatible", f"{changes}; {reason}")
-    return Change(subject, "compatible", f"{changes}; {_applies(before, after, parts, state)}")
-
-
-def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    """Returns the parts that differ. Fingerprints of earlier versions lack some parts."""
-    known = {*after, *before} & {*after, "functions", "variants"}
-    changed = {part for part in known if before.get(part) != after.get(part)}
-    keys = [sorted(node.get("primary_key") or ()) for node in (before, after)]
-    # The columns of a key in a state are found by name, too.
-    return changed - {"primary_key"} if keys[0] == keys[1] and after["kind"] != "sink" else changed
-
-
-def _names(parts: set[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Returns the names of changed parts, with the options and functions that have changed."""
-    names = sorted(parts - {"config", "functions"})
-    if "functions" in parts:
-        one, other = before.get("functions", {}), after.get("functions", {})
-        names += [f"function {n}" for n in {**one, **other} if one.get(n) != other.get(n)]
-    if "config" in parts:
-        one, other = before["config"], after["config"]
-        names += [option for option in {**one, **other} if one.get(option) != other.get(option)]
-    return names
-
-
-def _incompatible_source(
-    before: Mapping[str, Any], after: Mapping[str, Any], parts: set[str], state: _State
-) -> str | None:
-    """Returns the reason why a changed source does not fit the state of its query, or None."""
-    if _phases(before) != _phases(after):
-        return "the state has the offsets of the old phases"
-    columns = parts & {"columns", "variants"}
-    if state.in_spark and columns:
-        return "the state holds rows of the old columns"
-    if state.in_spark and _event_time(before) != _event_time(after):
-        return "the state holds rows with the old event time"
-    if not state.updating:
-        return None
-    if parts & {"primary_key", "operation"}:
-        return "the state holds the rows of the old keys"
-    if "variants" in parts or (columns and "primary_key" not in before):
-        return "the state holds rows of the old columns"
-    return None
-
-
-def _phases(source: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """Returns the types of the phases of a hybrid source, and the start of the last one."""
-    config = source["config"]
-    return [phase.get("type") for phase in config.get("phases", [])], config.get("handover")
-
-
-def _event_time(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the watermark of a source without the delay, which applies from then on."""
-    watermark = source.get("watermark") or {}
-    return {option: value for option, value in watermark.items() if option != "delay"}
-
-
-def _applies(
-    before: Mapping[str, Any], after: Mapping[str, Any], parts: set[str], state: _State
-) -> str:
-    """Returns the effect of a compatible change of a node."""
-    if state.updating and "columns" in parts and after["kind"] == "source":
-        columns = ColumnChanges.of(before["columns"], after["columns"])
-        return f"{columns}; columns of the state are found by name"
-    if state.in_spark and after["kind"] == "transform":
-        return "applies to new rows, open windows keep old rows"
-    return "applies to new rows"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.names import written_name
+from penstock.plan.component_factory import ComponentFactory, message_formats
 from penstock.plan.lookups import check_stream, prepare_lookup
 from penstock.plan.metadata_columns import check_metadata, metadata_columns
 from penstock.plan.operation_columns import source_operation, with_operation
@@ -25,7 +22,6 @@ from penstock.sdk import (
     ReplayableSource,
     Sink,
     Source,
-    registry,
 )
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import check_distinct
@@ -41,26 +37,17 @@ from penstock.spec.node_models import (
     SourceSpec,
     TransformSpec,
 )
-from penstock.spec.source_map import Route, SourceMap, locate_error
-from penstock.spec.valid_part import invalid_values, validate_part
-from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
+from penstock.spec.source_map import Route
+from penstock.spec.valid_part import invalid_values
 
 Spec = SourceSpec | TransformSpec | SinkSpec | DeadLetterSpec
-T = TypeVar("T")
 _OF_PHASES = {"columns", "primary_key", "operation_column"}
 """The options of a source that its phases have too."""
 _NOT_IN_PHASES = (ReceivingSource, PhasedSource)
 
 
-@dataclass
-class Components:
-    """The factory of the components of one pipeline. Appends its errors to `errors`."""
-
-    pipeline: str
-    source_map: SourceMap
-    state: Path
-    errors: list[PenstockError] = field(default_factory=list)
-    functions: UserFunctions = NO_FUNCTIONS
+class Components(ComponentFactory):
+    """The factory of the components of the nodes of one pipeline."""
 
     def make(
         self, route: Route, kind: Literal["source", "transform", "sink"], name: str, spec: Spec
@@ -153,84 +140,6 @@ class Components:
         )  # fmt: skip
         return self._create(route, kind, spec.type, spec.options, context, subject, known)
 
-    def _create(
-        self, route: Route, kind: Kind, type_: str, options: dict[str, Any], context: Context,
-        subject: str, known: list[str],
-    ) -> Component[Any] | None:  # fmt: skip
-        type_route = (*route, "type") if self.source_map.find((*route, "type")) else route
-        if any(invalid_values(self.source_map, type_route)):
-            return None
-        value = self.source_map.find(type_route)
-        try:
-            component_type = registry.find(kind, type_, value.similar if value else ())
-        except PenstockError as error:
-            error.where = self.source_map.value(type_route)
-            self.errors.append(error)
-            return None
-        config, errors = validate_model(
-            component_type.config_type, options, self.source_map, route, subject=subject,
-            known=known,
-        )  # fmt: skip
-        self.errors += errors
-        if config is not None:
-            return self._collect_errors(route, lambda: component_type.create(config, context))
-        part, _ = validate_part(component_type.config_type, options)
-        with suppress(PenstockError):
-            return component_type.create(part, context) if part is not None else None
-        return None
-
-    def _check_format(self, route: Route, spec: str | dict[str, Any]) -> Format[Any] | None:
-        """Checks the type and the options of a format; returns the format without a topic."""
-        return self._create_format(route, spec, Context(self.pipeline, base=self._base(route)))
-
-    def _create_format(
-        self, route: Route, spec: str | dict[str, Any], context: Context
-    ) -> Format[Any] | None:
-        options = {} if isinstance(spec, str) else {k: v for k, v in spec.items() if k != "type"}
-        type_ = spec if isinstance(spec, str) else spec.get("type")
-        if not isinstance(type_, str):
-            known = ", ".join(registry.types("format"))
-            self._add_error(
-                route, "expected the type of a format", "missing-option",
-                f"Set type to one of {known}.",
-            )  # fmt: skip
-            return None
-        count = len(self.errors)
-        format_ = self._create(
-            route, "format", type_, options, context, f"format {type_}", ["type"]
-        )
-        is_valid = len(self.errors) == count and not any(invalid_values(self.source_map, route))
-        return format_ if isinstance(format_, Format) and is_valid else None
-
-    def _make_format(
-        self, route: Route, spec: str | dict[str, Any], node: Component[Any]
-    ) -> Format[Any] | None:
-        """Creates the format of a node; returns None after an error."""
-        format_ = self._create_format(route, spec, replace(node.context, topic=node.topic()))
-        count = len(self.errors)
-        if format_ is not None:
-            self._collect_errors(route, format_.validate)
-        if format_ is None or len(self.errors) > count:
-            return None
-        return format_ if self._encodes_messages(route, spec, node, format_) else None
-
-    def _encodes_messages(
-        self, route: Route, spec: str | dict[str, Any], node: Component[Any], format_: Format[Any]
-    ) -> bool:
-        """Returns whether the format of a node of messages is one. Reports other formats."""
-        if Capability.BYTES not in node.capabilities:
-            return True
-        if format_.messages:
-            count = len(self.errors)
-            self._collect_errors(route, format_.check_messages)
-            return len(self.errors) == count
-        type_ = spec if isinstance(spec, str) else spec["type"]
-        self._add_error(
-            route, f"expected a format of messages, found {type_}, a format of files",
-            "no-messages", f"Set format to one of {', '.join(_message_formats())}.",
-        )  # fmt: skip
-        return False
-
     def _prepare_source(
         self, source: Source[Any], route: Route, spec: SourceSpec, declared: pa.Schema | None,
         usable: bool,
@@ -251,7 +160,7 @@ class Components:
         elif Capability.BYTES in source.capabilities:
             self._add_error(
                 route, "a format is missing", "missing-option",
-                f"Set format to one of {', '.join(_message_formats())}.",
+                f"Set format to one of {', '.join(message_formats())}.",
             )  # fmt: skip
         if format_ is None or source.format is not None:
             self._collect_errors(route, source.check_format)
@@ -315,26 +224,3 @@ class Components:
         if isinstance(spec, SinkSpec):
             sink.mode = spec.mode or "append"
             sink.primary_key = tuple(spec.primary_key)
-
-    def _collect_errors(self, route: Route, call: Callable[[], T]) -> T | None:
-        """Returns the result of `call`. Returns None after an error, and collects the error."""
-        try:
-            return call()
-        except PenstockError as error:
-            for inner in flatten_errors(error):
-                inner.where = locate_error(self.source_map, inner, route)
-                self.errors.append(inner)
-            return None
-
-    def _base(self, route: Route) -> Path:
-        return self.source_map.base(route)
-
-    def _add_error(self, route: Route, message: str, code: str, hint: str | None) -> None:
-        where = self.source_map.value(route)
-        self.errors.append(PlanError(message, code=code, hint=hint, where=where))
-
-
-def _message_formats() -> list[str]:
-    """Returns the format types for message payloads."""
-    formats = registry.importable("format")
-    return [name for name, format_ in formats if getattr(format_, "messages", False)]

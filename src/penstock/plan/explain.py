@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.core.units import duration_text
-from penstock.plan.comparison import Change
 from penstock.plan.guarantee import Guarantee, guarantee
 from penstock.plan.lookups import table_columns
 from penstock.plan.model import Node, Plan, Query
+from penstock.plan.node_changes import Change
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry
 from penstock.sdk.columns.json_mark import column_type

@@ -11,8 +11,9 @@ from plans import HOURLY, MORE, NAMES, ORDERS, changed, memory, planned, sql, up
 
 from penstock.core.known_secrets import remember_secret
 from penstock.core.paths import Project
-from penstock.plan.comparison import Change, compare
+from penstock.plan.comparison import compare
 from penstock.plan.fingerprint import comparable, fingerprint, relative_paths
+from penstock.plan.node_changes import Change
 
 BASE: dict[str, Any] = {
     "sources": {"orders": ORDERS, "names": NAMES},

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from penstock import app
-from penstock.plan.comparison import Change, compare
+from penstock.plan.comparison import compare
 from penstock.plan.fingerprint import comparable, fingerprint
 from penstock.plan.model import Plan
+from penstock.plan.node_changes import Change
 from penstock.spec.script.writer import to_script
 from penstock.spec.yaml.writer import convert
 

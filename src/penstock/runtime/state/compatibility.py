@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from penstock.core.errors import StateError
 from penstock.plan import comparison, fingerprint
-from penstock.plan.comparison import Change
 from penstock.plan.model import Plan
+from penstock.plan.node_changes import Change
 from penstock.runtime.backfills.sink_starts import (
     SinkStart,
     backfill_command,
