@@ -26,6 +26,11 @@ class Web(Server):
 
     POST /kept/NAME keeps a request; /strict/NAME also requires USER and PASSWORD. /busy/NAME
     answers every request first with 503, and /choosy/NAME rejects bodies with the id 3 (422).
+
+    PUT /tables/NAME stores rows with a column `id`. GET /tables/NAME/ID responds with a row or 404,
+    GET /tables/NAME?ids=1,2 and POST /tables/NAME with an array of rows, each below `data`. A POST
+    of one key responds with a row, or without a body. The id 503 is first busy, and the id 422 is
+    rejected, also among others. Rows with a column `always` are part of each array.
     """
 
     name = "web"
@@ -66,6 +71,11 @@ class Web(Server):
         """Returns an unused NAME."""
         return f"n{uuid.uuid4().hex[:12]}"
 
+    def put_table(self, name: str, rows: Sequence[Any]) -> None:
+        """Stores the rows of a table."""
+        body = json.dumps(rows).encode()
+        urlopen(Request(f"{self.url}/tables/{name}", body, method="PUT"), timeout=10).close()
+
     def requests(self, name: str) -> list[dict[str, Any]]:
         """The kept requests, in order: `body`, `headers`, `method`, `query`."""
         with urlopen(Request(f"{self.url}/requests/{name}"), timeout=10) as answer:
@@ -75,6 +85,71 @@ class Web(Server):
     def bodies(self, name: str) -> list[bytes]:
         """Their bodies."""
         return [base64.b64decode(each["body"]) for each in self.requests(name)]
+
+
+class Tables:
+    """Rows by the text of their column `id`, and the requests of each table in `NAME.kept`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._rows: dict[str, list[Any]] = {}
+        self._busy: set[str] = set()
+
+    async def put(self, request: Any) -> Any:
+        """Stores rows."""
+        self._rows[request.match_info["name"]] = await request.json()
+        return self._response(200, None)
+
+    async def one(self, request: Any) -> Any:
+        """Responds with the row of an ID, or with 404."""
+        name, key = request.match_info["name"], request.match_info["id"]
+        self._keep(name, request.path_qs, "")
+        status = self._status(name, [key])
+        found = self._find(name, [key])
+        return self._response(status or (200 if found else 404), found[0] if found else None)
+
+    async def several(self, request: Any) -> Any:
+        """Responds with the rows of IDs that commas separate."""
+        name, keys = request.match_info["name"], request.query["ids"].split(",")
+        self._keep(name, request.path_qs, "")
+        return self._response(self._status(name, keys) or 200, self._find(name, keys))
+
+    async def of_body(self, request: Any) -> Any:
+        """Responds to a key as JSON, or to an array of keys."""
+        from aiohttp import web
+
+        name, body = request.match_info["name"], await request.json()
+        self._keep(name, request.path_qs, body)
+        keys = [str(key["id"]) for key in (body if isinstance(body, list) else [body])]
+        found, status = self._find(name, keys), self._status(name, keys) or 200
+        if isinstance(body, list):
+            return self._response(status, found)
+        return self._response(status, found[0]) if found else web.Response(status=status)
+
+    def _find(self, name: str, keys: Sequence[str]) -> list[Any]:
+        rows = self._rows.get(name, [])
+        return [
+            row
+            for row in rows
+            if not isinstance(row, dict) or "always" in row or str(row["id"]) in keys
+        ]
+
+    def _status(self, name: str, keys: Sequence[str]) -> int | None:
+        if "422" in keys:
+            return 422
+        if "503" in keys and name not in self._busy:
+            self._busy.add(name)
+            return 503
+        return None
+
+    def _keep(self, name: str, path: str, body: Any) -> None:
+        with (self._directory / f"{name}.kept").open("a") as file:
+            file.write(json.dumps({"path": path, "body": body}) + "\n")
+
+    def _response(self, status: int, data: Any) -> Any:
+        from aiohttp import web
+
+        return web.json_response({"data": data}, status=status)
 
 
 def serve(port: int, directory: Path, certificate: str | None = None) -> None:
@@ -110,7 +185,12 @@ def serve(port: int, directory: Path, certificate: str | None = None) -> None:
         lines = path.read_text().splitlines() if path.exists() else []
         return web.json_response([json.loads(line) for line in lines])
 
+    tables = Tables(directory)
     app = web.Application(client_max_size=1 << 30)
+    app.router.add_put("/tables/{name}", tables.put)
+    app.router.add_get("/tables/{name}/{id}", tables.one)
+    app.router.add_get("/tables/{name}", tables.several)
+    app.router.add_post("/tables/{name}", tables.of_body)
     app.router.add_get("/requests/{name}", requests)
     app.router.add_route("*", "/{way:kept|strict|busy|choosy}/{name}", take)
     tls = None

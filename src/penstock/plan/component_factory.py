@@ -67,8 +67,8 @@ class ComponentFactory:
         if not isinstance(type_, str):
             known = ", ".join(registry.types("format"))
             self._add_error(
-                route, "expected the type of a format", "missing-option",
-                f"Set type to one of {known}.",
+                route, "expected the type of a format", code="missing-option",
+                hint=f"Set type to one of {known}.",
             )  # fmt: skip
             return None
         count = len(self.errors)
@@ -103,7 +103,7 @@ class ComponentFactory:
         type_ = spec if isinstance(spec, str) else spec["type"]
         self._add_error(
             route, f"expected a format of messages, found {type_}, a format of files",
-            "no-messages", f"Set format to one of {', '.join(message_formats())}.",
+            code="no-messages", hint=f"Set format to one of {', '.join(message_formats())}.",
         )  # fmt: skip
         return False
 
@@ -120,7 +120,7 @@ class ComponentFactory:
     def _base(self, route: Route) -> Path:
         return self.source_map.base(route)
 
-    def _add_error(self, route: Route, message: str, code: str, hint: str | None) -> None:
+    def _add_error(self, route: Route, message: str, *, code: str, hint: str | None) -> None:
         where = self.source_map.value(route)
         self.errors.append(PlanError(message, code=code, hint=hint, where=where))
 

@@ -97,7 +97,8 @@ class Components(ComponentFactory):
             if index < len(specs) - 1 and not made.is_bounded():
                 self._add_error(
                     at, f"{subject} does not end; only the last phase may be unbounded",
-                    "unbounded-phase", "Make it the last phase, or set options with an end.",
+                    code="unbounded-phase",
+                    hint="Make it the last phase, or set options with an end.",
                 )  # fmt: skip
                 continue
             of_phase = SourceSpec(type=phase.type, format=phase.format, **shared)
@@ -117,7 +118,8 @@ class Components(ComponentFactory):
         if not isinstance(made, ReplayableSource) or isinstance(made, _NOT_IN_PHASES):
             self._add_error(
                 (*route, "type"), f"a source of type {spec.type} cannot be a phase",
-                "invalid-option", "Use a source whose records can be read again, such as files.",
+                code="invalid-option",
+                hint="Use a source whose records can be read again, such as files.",
             )  # fmt: skip
             return None
         return made
@@ -159,8 +161,8 @@ class Components(ComponentFactory):
             source.format = self._make_format((*route, "format"), format_, source)
         elif Capability.BYTES in source.capabilities:
             self._add_error(
-                route, "a format is missing", "missing-option",
-                f"Set format to one of {', '.join(message_formats())}.",
+                route, "a format is missing", code="missing-option",
+                hint=f"Set format to one of {', '.join(message_formats())}.",
             )  # fmt: skip
         if format_ is None or source.format is not None:
             self._collect_errors(route, source.check_format)

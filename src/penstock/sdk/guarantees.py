@@ -53,7 +53,12 @@ def guarantees(component: type[Component[Any]]) -> tuple[DeliveryGuarantee, ...]
 
 
 def variants(component: type[Component[Any]]) -> dict[str, Component[Any]]:
-    """Creates each variant from its options alone; `""` is the name without variants."""
+    """Creates each variant from its options alone; `""` is the name without variants.
+
+    A source that is only a lookup table has none.
+    """
+    if Capability.LOOKUP_BY_KEY in component.capabilities:
+        return {}
     instances = {name: component.create(_config(component, name)) for name in component.variants}
     return instances or {"": _without_options(component)}
 

@@ -125,11 +125,16 @@ class AsyncHttpClient:
 
 
 class HttpClient:
-    """A blocking client for sinks, with an event loop in a thread. Used by many batches."""
+    """A blocking client with an event loop in a thread. Used by many batches."""
 
-    def __init__(self, config: SendingConfig, concurrency: int = 1) -> None:
-        """Creates a client that sends up to `concurrency` requests at once."""
-        self._config, self._concurrency = config, concurrency
+    def __init__(
+        self, config: SendingConfig, concurrency: int = 1, max_size: int | None = None
+    ) -> None:
+        """Creates a client that sends up to `concurrency` requests at once.
+
+        With `max_size` the bodies of responses are complete, as in `AsyncHttpClient.request`.
+        """
+        self._config, self._concurrency, self._max_size = config, concurrency, max_size
         self._event_loop = EventLoopThread()
         self._client = self._event_loop.run(self._create_client())
 
@@ -164,7 +169,7 @@ class HttpClient:
         async def send(request: Request) -> Response:
             async with semaphore:
                 return await self._client.request_with_retry(
-                    request, is_final=self._config.is_final
+                    request, self._max_size, self._config.is_final
                 )
 
         tasks = [asyncio.ensure_future(send(request)) for request in requests]

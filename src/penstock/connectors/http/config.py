@@ -219,8 +219,18 @@ class SendingConfig(ClientConfig):
         """Returns whether a status code acknowledges or rejects the rows, so no retry follows."""
 
 
+def _validate_url_template(url: Template) -> Template:
+    if (error := UrlTemplate(url).check()) is not None:
+        raise ValueError(error)
+    return url
+
+
+RequestUrl = Annotated[Template, AfterValidator(_validate_url_template)]
+"""The URL of a request with columns, see `request_lines.UrlTemplate`."""
+
+
 class HttpSinkConfig(SendingConfig):
-    url: Template
+    url: RequestUrl
     """The request URL. `{column}` is replaced by the percent-encoded value of the row. A row with a
     null in the URL, or without a value for a segment of the path, becomes a dead letter; so does a
     row whose segment is `.` or `..`."""
@@ -239,13 +249,6 @@ class HttpSinkConfig(SendingConfig):
     reject: list[Status] = [400, 409, 413, 415, 422]
     """Status codes that reject the rows of a request. Rejected rows become dead letters without
     a retry. If `url` or `headers` contain columns, 404, 410, 414 and 431 reject rows as well."""
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: Template) -> Template:
-        if (error := UrlTemplate(url).check()) is not None:
-            raise ValueError(error)
-        return url
 
     @field_validator("headers")
     @classmethod

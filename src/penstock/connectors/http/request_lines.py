@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pyarrow as pa
 
 from penstock.core.errors import Rejected
-from penstock.sdk.columns.template import Template
+from penstock.sdk.columns.template import Template, as_text
 
 _DOT_SEGMENTS = (".", "..")
 _HOST = re.compile(r"[^.%\s]+(\.[^.%\s]+)*\.?", re.ASCII)
@@ -39,7 +39,11 @@ class UrlTemplate:
     def render(self, rows: pa.RecordBatch) -> Iterator[str | Rejected]:
         """Yields the URL or the rejection of each row."""
         for name in self._template.columns:
-            rows = _percent_encode(rows, name)
+            rows = percent_encode(rows, name)
+        yield from self.render_encoded(rows)
+
+    def render_encoded(self, rows: pa.RecordBatch) -> Iterator[str | Rejected]:
+        """Yields the URL or the rejection of each row. The values are percent-encoded."""
         for url in self._template.render(rows):
             if url is None:
                 yield Rejected("a column of the URL is null", code="invalid-url")
@@ -48,9 +52,10 @@ class UrlTemplate:
                 yield url if error is None else Rejected(error, code="invalid-url")
 
     def check(self) -> str | None:
-        """Returns the error of a template whose columns cannot form a URL; None otherwise."""
-        literal = "".join(text for text, _ in self._template.parts)
-        if self._template.columns and "://" not in literal:
+        """Returns the error of a template that cannot form a URL; None otherwise."""
+        if self._template.constant is not None:
+            return address_error(self._template.constant)
+        if "://" not in "".join(text for text, _ in self._template.parts):
             return "expected a URL with a scheme, such as https://example.com/{id}"
         return None
 
@@ -105,8 +110,9 @@ def render_headers(
         yield Rejected(errors[0], code="invalid-header") if errors else headers
 
 
-def _percent_encode(rows: pa.RecordBatch, name: str) -> pa.RecordBatch:
-    texts = rows.column(name).cast(pa.string()).to_pylist()
+def percent_encode(rows: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """Returns rows with the percent-encoded text of a column, with times as in JSON."""
+    texts = as_text(rows.column(name)).to_pylist()
     encoded = [None if text is None else quote(text, safe="") for text in texts]
     index = rows.schema.get_field_index(name)
     return rows.set_column(index, name, pa.array(encoded, pa.string()))
