@@ -164,7 +164,7 @@ class TestWord:
     @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
     def test_runs_a_server_until_a_signal(self, end):
         script = (
-            "from servers.__main__ import _run; from servers.web import Web; _run(Web, 'ready')"
+            "from servers.__main__ import _run; from servers.web import Web; _run(0, Web, 'ready')"
         )
         command = [sys.executable, "-c", script]
         with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as word:
