@@ -12,9 +12,10 @@ from collections.abc import Callable
 import pytest
 from cyclopts import App
 
-from servers import apicurio
+from servers import apicurio, ferretdb
 from servers import influxdb as influx
 from servers.clickhouse import DATABASE, PASSWORD, USER, ClickHouse
+from servers.ferretdb import FerretDb
 from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
 from servers.postgres import Postgres
@@ -86,6 +87,23 @@ def clickhouse(*, port: int = 8123) -> None:
         lambda: ClickHouse(port),
         f"{ClickHouse.title} is ready, with url: clickhouse://127.0.0.1:{port}/{DATABASE} "
         f"and auth: {{username: {USER}, password: {PASSWORD}}}",
+    )
+
+
+@app.command(help=f"{FerretDb.title}, with the database `{ferretdb.DATABASE}`.")
+def mongodb(*, port: int = 27017) -> None:
+    """Runs a server with the protocol of MongoDB.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    _run(
+        lambda: FerretDb(port),
+        f"{FerretDb.title} is ready, with url: mongodb://127.0.0.1:{port}/{ferretdb.DATABASE} "
+        f"and auth: {{username: {ferretdb.USER}, password: {ferretdb.PASSWORD}}}",
     )
 
 
