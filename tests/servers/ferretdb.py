@@ -39,7 +39,7 @@ class FerretDb(Server):
         listen = [f"--listen-addr={address}"]
         if self._certificate is not None:
             files = (f"--listen-tls-{kind}-file={self._certificate}" for kind in ("cert", "key"))
-            listen = ["--listen-addr=-", f"--listen-tls={address}", *files]
+            listen = ["--listen-addr=", f"--listen-tls={address}", *files]
         return [
             str(self._program), "--handler=sqlite", f"--sqlite-url=file:{data}/", *listen,
             f"--state-dir={data}", "--debug-addr=-", "--telemetry=disable", "--log-level=warn",

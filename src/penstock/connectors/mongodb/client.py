@@ -88,8 +88,12 @@ def to_json(value: Any, *, canonical: bool = False) -> str:
 def from_json(text: str) -> Any:
     """Returns the value of Extended JSON. Raises ValueError or TypeError."""
     from bson import json_util
+    from bson.errors import BSONError
 
-    return json_util.loads(text, json_options=json_options())
+    try:
+        return json_util.loads(text, json_options=json_options())
+    except BSONError as error:
+        raise ValueError(str(error)) from None
 
 
 def option_value(option: str, value: Any) -> Any:

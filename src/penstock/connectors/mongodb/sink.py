@@ -16,7 +16,7 @@ from penstock.connectors.mongodb.client import (
 from penstock.connectors.mongodb.config import ID, MongodbSinkConfig
 from penstock.connectors.mongodb.encoding import Encoding
 from penstock.connectors.mongodb.errors import translate_errors
-from penstock.connectors.mongodb.writer import MongodbWriter
+from penstock.connectors.mongodb.writer import MongodbWriter, Target
 from penstock.core.errors import OptionError, Permanent, PlanError, raise_all
 from penstock.sdk import BatchId, Capability, Sink, Writer
 from penstock.sdk.columns.checks import check_column, check_columns
@@ -77,10 +77,10 @@ class MongodbSink(Sink[MongodbSinkConfig]):
             if self._key and self._key != (ID,):
                 self._prepare_key(client[self.config.database][self.config.collection])
 
-    def open(self) -> Any:
-        return create_client(self.config)
+    def open(self) -> Target:
+        return Target(self.config)
 
-    def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
+    def writer(self, client: Target, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
         key = self.primary_key if self.mode == "upsert" else ()
         return MongodbWriter(client, self.config, self._encoding, key)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.connectors.mongodb.client import codec_options
+from penstock.connectors.mongodb.client import codec_options, create_client
 from penstock.connectors.mongodb.config import ID, MongodbSinkConfig
 from penstock.connectors.mongodb.documents import split_documents
 from penstock.connectors.mongodb.encoding import Encoding, encode_document
@@ -19,7 +19,7 @@ from penstock.connectors.mongodb.errors import (
     row_error,
     translate_errors,
 )
-from penstock.core.errors import EncodeError, RecordError
+from penstock.core.errors import ConnectError, EncodeError, RecordError
 from penstock.sdk import Failure, Operation, Receipt, Writer
 from penstock.sdk.keys import split_null_keys
 
@@ -52,18 +52,33 @@ class Statement:
         return ReplaceOne(self.key, self.document, upsert=True)
 
 
+class Target:
+    """The collection of a sink, and the size of the largest document that the server accepts."""
+
+    def __init__(self, config: MongodbSinkConfig) -> None:
+        self._client = create_client(config)
+        database = self._client[config.database]
+        self.collection = database.get_collection(config.collection, codec_options())
+        try:
+            with translate_errors(config):
+                self.max_size = int(database.command("hello")["maxBsonObjectSize"])
+        except ConnectError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._client.close()
+
+
 class MongodbWriter(Writer):
     """Writes the rows of a call as one bulk write. With a `key` they are upserted or deleted."""
 
     def __init__(
-        self, client: Any, config: MongodbSinkConfig, encoding: Encoding, key: Sequence[str]
+        self, target: Target, config: MongodbSinkConfig, encoding: Encoding, key: Sequence[str]
     ) -> None:
         self._config, self._encoding, self._key = config, encoding, tuple(key)
-        with translate_errors(config):
-            self._max_size: int = client.max_bson_size
-        self._collection = client[config.database].get_collection(
-            config.collection, codec_options()
-        )
+        self._collection, self._max_size = target.collection, target.max_size
         self._count = 0
 
     def write(
