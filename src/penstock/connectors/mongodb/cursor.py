@@ -86,7 +86,7 @@ def _binary_key(value: Any) -> Any:
 def _time_key(value: Any) -> Any:
     from bson.datetime_ms import DatetimeMS
 
-    return int(DatetimeMS(value))
+    return int(value) if isinstance(value, DatetimeMS) else int(DatetimeMS(value))
 
 
 _SORT_KEYS: Mapping[str, Callable[[Any], Any]] = {

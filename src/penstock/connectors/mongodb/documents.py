@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.connectors.mongodb.client import codec_options, to_json
@@ -136,7 +138,11 @@ def _plain(value: Any, field: pa.Field) -> Any:
     elif isinstance(value, list) and is_list(type_):
         return [_plain(item, type_.value_field) for item in value]
     convert = _LEAVES.get(type(value).__name__)
-    return value if convert is None else convert(value, type_)
+    if convert is not None:
+        return convert(value, type_)
+    if not isinstance(value, dict | list | datetime):
+        raise TypeError(f"{type(value).__name__} has no type of Arrow")
+    return value
 
 
 def _object_id(value: Any, type_: pa.DataType) -> Any:
@@ -157,5 +163,6 @@ _LEAVES: Mapping[str, Callable[[Any, pa.DataType], Any]] = {
     "Decimal128": _decimal,
     "Int64": lambda value, type_: int(value),
     "Binary": lambda value, type_: bytes(value),
+    "DatetimeMS": lambda value, type_: np.datetime64(int(value), "ms"),
 }
 """Conversions by the class of a value."""

@@ -172,9 +172,7 @@ def encode_document(document: Mapping[str, Any], max_size: int) -> bytes:
         content: bytes = bson.encode(document, codec_options=codec_options())
     except (bson.errors.BSONError, OverflowError, TypeError, ValueError, RecursionError) as error:
         message = shorten(" ".join(str(error).split()), 200)
-        raise EncodeError(
-            f"the row is no document of BSON: {message}", code="unencodable"
-        ) from None
+        raise EncodeError(f"BSON does not have the row: {message}", code="unencodable") from None
     if len(content) > max_size:
         raise EncodeError(
             f"the document has {len(content)} bytes, and the server accepts {max_size}",
