@@ -150,6 +150,13 @@ def test_rejected_rows_are_found_in_one_write(ferretdb: FerretDb, options: dict[
     assert [each["_id"] for each in ferretdb.documents(options["collection"])] == [1, 4]
 
 
+def test_rejected_rows_after_bad_ones(ferretdb: FerretDb, options: dict[str, Any]) -> None:
+    """The index of a rejected document is that of its row, also after rows without a document."""
+    maps = [[("a", 1), ("a", 2)], [("a", 1)], [("a.b", 1)]]
+    failures = write(sink(options), batch(m=pa.array(maps, pa.map_(pa.string(), pa.int64()))))
+    assert [*failures] == [0, 2] and "a.b" in failures[2]
+
+
 def test_values_without_an_exact_form(ferretdb: FerretDb, options: dict[str, Any]) -> None:
     times = pa.array([NOON.replace(microsecond=123_456), NOON, None], UTC)
     text = pa.array([HEX, "no", HEX])

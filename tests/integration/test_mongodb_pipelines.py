@@ -20,8 +20,8 @@ sources:
     type: mongodb
     connection: db
     collection: {name}
-    filter: {{n: {{$lt: 900}}}}
-    max_records: 500
+    filter: {{n: {{$lt: 270}}}}
+    max_records: 150
     schema: _id STRING, n INT, customer BIGINT, tags MAP<STRING, INT>
   customers:
     type: mongodb
@@ -52,7 +52,7 @@ def test_documents_are_joined_and_copied_and_bad_ones_are_dead_letters(
     name = ferretdb.new_collection()
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     documents: list[dict[str, Any]] = [
-        {"_id": ObjectId(), "n": n, "customer": n % 5, "tags": {"a": n}} for n in range(1000)
+        {"_id": ObjectId(), "n": n, "customer": n % 5, "tags": {"a": n}} for n in range(300)
     ]
     documents[10]["n"] = 1.5
     documents[20]["tags"] = {"a": "many"}
@@ -63,7 +63,7 @@ def test_documents_are_joined_and_copied_and_bad_ones_are_dead_letters(
     bad = (10, 20)
     expected = [
         {"_id": each["_id"], "n": n, "city": f"c{n % 5}" if n % 5 < 4 else None, "tags": {"a": n}}
-        for n, each in enumerate(documents[:900])
+        for n, each in enumerate(documents[:270])
         if n not in bad
     ]
     assert ferretdb.documents(f"{name}_copy") == expected

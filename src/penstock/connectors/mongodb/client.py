@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date, datetime, time
+from functools import cache
 from typing import Any
 
 from penstock.connectors.mongodb.config import ConnectionConfig
@@ -49,6 +50,7 @@ def create_client(config: ConnectionConfig) -> Any:
         )
 
 
+@cache
 def codec_options() -> Any:
     """Returns the options of BSON: times in UTC, and dates that Python does not have as numbers."""
     from bson.binary import UuidRepresentation
@@ -61,6 +63,7 @@ def codec_options() -> Any:
     )
 
 
+@cache
 def json_options(*, canonical: bool = False) -> Any:
     """Returns the options of Extended JSON, whose canonical form keeps the types of numbers."""
     from bson import json_util

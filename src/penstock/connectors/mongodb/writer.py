@@ -135,7 +135,7 @@ class MongodbWriter(Writer):
         keys = zip(*(fields[name] for name in names), strict=True)
         documents = self._encoding.documents(fields, rows.num_rows)
         for place, (values, document) in enumerate(zip(keys, documents, strict=True)):
-            key = {name: {"$eq": value} for name, value in zip(names, values, strict=True)}
+            key = dict(zip(names, map(_equal, values), strict=True))
             index = indexes[place].as_py()
             if is_delete:
                 if place not in found:
@@ -211,3 +211,8 @@ class MongodbWriter(Writer):
         batches = self._collection.find_raw_batches(condition)
         stored = {content for batch in batches for content in split_documents(batch)}
         return [index for index, each in again.items() if each.content in stored]
+
+
+def _equal(value: Any) -> Any:
+    """Returns the condition of a field with a value."""
+    return {"$eq": value} if isinstance(value, dict) else value
