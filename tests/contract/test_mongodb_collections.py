@@ -239,7 +239,7 @@ def test_filters_and_pipelines(ferretdb: FerretDb, options: dict[str, Any]) -> N
 
 
 def test_new_documents_by_time(ferretdb: FerretDb, options: dict[str, Any]) -> None:
-    """Equal times are told apart by `_id`. Times of the future are not read."""
+    """Documents with equal times are in the order of `_id`. Times of the future are not read."""
     later = dt.datetime(2200, 1, 1, tzinfo=dt.UTC)
     ferretdb.insert(options["collection"], {"_id": 2, "at": NOON}, {"_id": 3, "at": later})
     more: dict[str, Any] = {"cursor_columns": ["at"], "watch": True, "interval": "1ms"}

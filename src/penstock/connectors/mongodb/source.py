@@ -19,7 +19,7 @@ from penstock.connectors.mongodb.reading import Reader, Stage, matching
 from penstock.connectors.mongodb.sample import infer_columns
 from penstock.core.errors import OptionError
 from penstock.sdk import Capability, Component, Context, Offset, Read, ReplayableSource
-from penstock.sdk.database.lookup import RowLookup
+from penstock.sdk.database.lookup import KeyReader, RowLookup
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.source import DEFAULT_MIN_AGE
 
@@ -27,7 +27,7 @@ _SAMPLE = 1000
 Part = tuple[list[Any] | None, list[Any]]
 
 
-class MongodbSource(ReplayableSource[MongodbSourceConfig]):
+class MongodbSource(ReplayableSource[MongodbSourceConfig], KeyReader[MongodbSourceConfig]):
     """Reads the documents of a MongoDB collection, or of an aggregation.
 
     Documents are read in the order of `cursor_columns`, by default of `_id`, in batches of
@@ -157,7 +157,6 @@ class MongodbSource(ReplayableSource[MongodbSourceConfig]):
             self._open = None
 
     def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
-        """Returns the rows with these keys, in any order. Raises EncodeError for a wrong key."""
         errors: dict[int, Any] = {}
         values = Encoding().values(keys, errors)
         for error in errors.values():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -15,38 +16,18 @@ from penstock.sdk.component import C
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.lookup import LookupSource
 from penstock.sdk.record import Read
+from penstock.sdk.source import Source
 
 T = TypeVar("T", bound=TableSourceConfig)
 _OF_STREAMS = ("changes", "watch", "cursor_columns", "interval", "min_age", "max_records")
 
 
-class KeyReader(Protocol):
-    """A source of rows that reads rows by key, too."""
+class KeyReader(Source[C]):
+    """A source of rows that also reads rows by key."""
 
-    config: Any
-    context: Any
-    columns: pa.Schema | None
-
+    @abstractmethod
     def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
         """Returns the rows with these keys, in any order. Raises RecordError for a wrong key."""
-
-    def metadata_schema(self) -> pa.Schema:
-        """See `Source`."""
-
-    def infer_schema(self) -> pa.Schema | None:
-        """See `Source`."""
-
-    def infer_primary_key(self) -> tuple[str, ...]:
-        """See `Source`."""
-
-    def validate(self) -> None:
-        """See `Component`."""
-
-    def check(self) -> None:
-        """See `Component`."""
-
-    def close(self) -> None:
-        """See `Component`."""
 
 
 class RowLookup(LookupSource[C], Generic[C]):
@@ -60,7 +41,7 @@ class RowLookup(LookupSource[C], Generic[C]):
     acknowledges = None
     keys_per_lookup = 500
 
-    def __init__(self, source: KeyReader) -> None:
+    def __init__(self, source: KeyReader[C]) -> None:
         super().__init__(source.config, source.context)
         self._source = source
 
@@ -90,11 +71,11 @@ class RowLookup(LookupSource[C], Generic[C]):
     def close(self) -> None:
         self._source.close()
 
-    def open(self) -> KeyReader:
+    def open(self) -> KeyReader[C]:
         self._source.columns = self.columns
         return self._source
 
-    def lookup(self, client: KeyReader, keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
+    def lookup(self, client: KeyReader[C], keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
         assert self.columns is not None
 
         def attempt(start: int, stop: int) -> tuple[list[pa.RecordBatch], Read]:
