@@ -274,6 +274,10 @@ def test_cursor_columns_without_an_order(ferretdb: FerretDb, options: dict[str, 
         with pytest.raises(Permanent) as raised:
             read(source(options, cursor_columns=[column]))
         assert raised.value.code == code
+    listed = ferretdb.new_collection()
+    ferretdb.insert(listed, {"a": [1, 2]})
+    with pytest.raises(Permanent, match="or of a type without order"):
+        read(source({**options, "collection": listed}, cursor_columns=["a"]))
     filtered = {"a": {"$type": "number"}}
     of = source(options, ("a", pa.int64()), cursor_columns=["a"], filter=filtered)
     assert rows_of(of) == [{"a": 1}, {"a": 2}]
@@ -356,9 +360,12 @@ def test_tls(tmp_path: Path) -> None:
         options = {**server.login, "collection": "c"}
         server.insert("c", {"_id": 1})
         assert rows_of(source(options, tls={"ca": str(authority.root)})) == [{"_id": 1}]
-        with pytest.raises(Permanent) as raised:
-            source(options, tls=True, timeout="1s").check()
-        assert raised.value.code == "tls"
+        assert rows_of(source(options, tls={"verify": False})) == [{"_id": 1}]
+        (tmp_path / "ca.pem").write_text("no certificate")
+        for wrong in (True, {"ca": str(tmp_path / "ca.pem")}):
+            with pytest.raises(Permanent) as raised:
+                source(options, tls=wrong, timeout="1s").check()
+            assert raised.value.code == "tls" and raised.value.hint is not None
 
 
 def test_a_stopped_server_is_unreachable() -> None:

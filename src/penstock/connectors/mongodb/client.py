@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.connectors.mongodb.config import ConnectionConfig
 from penstock.connectors.mongodb.errors import translate_errors
-from penstock.core.errors import OptionError
+from penstock.core.errors import OptionError, Permanent
 from penstock.core.secret import revealed
 from penstock.core.text import did_you_mean
 
@@ -18,6 +18,7 @@ from penstock.core.text import did_you_mean
 def create_client(config: ConnectionConfig) -> Any:
     """Returns a client, which connects when it is used. Raises Permanent for wrong files of TLS."""
     import pymongo
+    from pymongo.errors import ConfigurationError
 
     auth, tls = config.auth, config.tls_settings
     options: dict[str, Any] = {}
@@ -38,7 +39,7 @@ def create_client(config: ConnectionConfig) -> Any:
             "tlsAllowInvalidHostnames": not (tls.verify and tls.verify_hostname),
         }
     milliseconds = round(config.connect_seconds * 1000)
-    with translate_errors(config):
+    try:
         return pymongo.MongoClient(
             host=config.host,
             port=config.port,
@@ -48,6 +49,11 @@ def create_client(config: ConnectionConfig) -> Any:
             appname="penstock",
             **{name: value for name, value in options.items() if value is not None},
         )
+    except (ConfigurationError, OSError) as error:
+        raise Permanent(
+            "cannot use the certificate files of tls", code="tls", detail=str(error),
+            hint="Set tls.ca to a PEM file, and tls.certificate and tls.key to one PEM file.",
+        ) from None  # fmt: skip
 
 
 @cache

@@ -72,7 +72,7 @@ class Reader:
             found = [each.get(field) for each in ends if each is not None]
             if len(found) < len(ends):
                 return ()
-            kinds.append(self._kind(field, found))
+            kinds.append(self.kind(field, found))
         return kinds
 
     def check_collection(self) -> None:
@@ -93,7 +93,8 @@ class Reader:
         with suppress(Exception):
             self._client.close()
 
-    def _kind(self, field: str, values: Sequence[Any]) -> str:
+    def kind(self, field: str, values: Sequence[Any]) -> str:
+        """Returns the kind of all values of a cursor column. Raises Permanent."""
         name = self.config.collection
         if None in values:
             raise Permanent(

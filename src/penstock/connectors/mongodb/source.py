@@ -197,7 +197,12 @@ class MongodbSource(ReplayableSource[MongodbSourceConfig], KeyReader[MongodbSour
         """Returns the values of the cursor columns of a document in an order."""
         skip: list[Stage] = [{"$skip": skipped}] if skipped else []
         found = self._reader.first([*stages, self._sort(order), *skip, {"$limit": 1}])
-        return None if found is None else tuple(found[field] for field in self._fields)
+        if found is None:
+            return None
+        values = tuple(found.get(field) for field in self._fields)
+        for field, value in zip(self._fields, values, strict=True):
+            self._reader.kind(field, [value])
+        return values
 
     def _rows(self, stages: Sequence[Stage], read: Read) -> Iterator[pa.RecordBatch]:
         assert self.columns is not None
