@@ -21,6 +21,7 @@ pytest_plugins = [
             "apicurio",
             "aws",
             "clickhouse",
+            "ferretdb",
             "influxdb",
             "kafka",
             "mariadb",

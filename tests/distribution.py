@@ -24,6 +24,7 @@ SERVERS = {
     "aws": ("aws", "s3"),
     "mosquitto": ("mosquitto",),
     "clickhouse": ("clickhouse",),
+    "ferretdb": ("ferretdb",),
     "influxdb": ("influxdb", "victoria_metrics"),
     "postgres": ("postgres",),
     "mariadb": ("mariadb",),

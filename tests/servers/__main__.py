@@ -13,9 +13,10 @@ from typing import Annotated
 import pytest
 from cyclopts import App, Parameter
 
-from servers import apicurio
+from servers import apicurio, ferretdb
 from servers import influxdb as influx
 from servers.clickhouse import DATABASE, PASSWORD, USER, ClickHouse
+from servers.ferretdb import FerretDb
 from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
 from servers.postgres import Postgres
@@ -66,6 +67,17 @@ def clickhouse(*, port: Port = 8123) -> None:
         lambda: ClickHouse(port),
         f"{ClickHouse.title} is ready, with url: clickhouse://127.0.0.1:{port}/{DATABASE} "
         f"and auth: {{username: {USER}, password: {PASSWORD}}}",
+    )
+
+
+@app.command(help=f"{FerretDb.title}, with the database `{ferretdb.DATABASE}`.")
+def mongodb(*, port: Port = 27017) -> None:
+    """Runs a server with the protocol of MongoDB."""
+    _run(
+        port,
+        lambda: FerretDb(port),
+        f"{FerretDb.title} is ready, with url: mongodb://127.0.0.1:{port}/{ferretdb.DATABASE} "
+        f"and auth: {{username: {ferretdb.USER}, password: {ferretdb.PASSWORD}}}",
     )
 
 

@@ -31,7 +31,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "no-files": "No files match the path.",
     "no-subscribers": "A required subscriber is not connected.",
     "no-transactions": "A table has a storage engine without transactions.",
-    "no-unique-index": "A table has no unique index on the primary key of a sink.",
+    "no-unique-index": "A table or a collection has no unique index on the primary key of a sink.",
     "not-a-broker": "The server is not a Kafka broker, or its version is not supported.",
     "not-a-directory": "A part of the path is not a directory.",
     "not-confirmed": "The broker did not confirm a message.",

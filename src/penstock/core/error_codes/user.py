@@ -121,7 +121,7 @@ USER_CODES: Mapping[str, str] = {
     "unknown-secret": "The file of a secret does not exist or cannot be read.",
     "unknown-setting": "A setting does not exist.",
     "unknown-statement": "A SQL statement is unknown.",
-    "unknown-table": "A table or view does not exist.",
+    "unknown-table": "A table, a view or a collection does not exist.",
     "unknown-template": "A template does not exist.",
     "unknown-type": "A type does not exist.",
     "unreadable-file": "A file cannot be read.",

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, UserError
-from penstock.sdk.columns.conform import rebuild
+from penstock.sdk.columns.conform import Leaf, rebuild
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.decimal_arrays import decimal_array
 from penstock.sdk.columns.json_mark import has_json
@@ -18,6 +18,7 @@ from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.names import AmbiguousName, check_distinct, fold
 
 Row = Mapping[str, Any]
+_NEAREST = Conversion(nearest=True)
 INVALID = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
@@ -98,24 +99,27 @@ def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
         ) from error
 
 
-def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Converts values to an array of a type without loss. Raises errors of `INVALID`."""
+def array_of(values: Sequence[Any], type_: pa.DataType, leaf: Leaf = _NEAREST) -> pa.Array:
+    """Converts values to an array of a type without loss. Raises errors of `INVALID`.
+
+    `leaf` converts arrays that are not nested.
+    """
     if _has_map(type_):
         pa.array(values, type_)  # raises an error for values of another shape
-        return _nested_array(values, type_)
+        return _nested_array(values, type_, leaf)
     try:
         array = pa.array(values)
         is_uniform = not _mixes_times(array.type, values)
     except INVALID:
         is_uniform = False
     if is_uniform:
-        return rebuild(array, type_, Conversion(nearest=True))
+        return rebuild(array, type_, leaf)
     if len(values) > 1:
-        return pa.concat_arrays([array_of([value], type_) for value in values])
+        return pa.concat_arrays([array_of([value], type_, leaf) for value in values])
     if pa.types.is_decimal(type_) and isinstance(values[0], Decimal):
         return decimal_array(values, type_)
     array = pa.array(values, type_)
-    return _nested_array(values, type_) if pa.types.is_nested(type_) else array
+    return _nested_array(values, type_, leaf) if pa.types.is_nested(type_) else array
 
 
 def _mixes_times(type_: pa.DataType, values: Sequence[Any]) -> bool:
@@ -140,22 +144,24 @@ def _has_map(type_: pa.DataType) -> bool:
     )
 
 
-def _nested_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+def _nested_array(values: Sequence[Any], type_: pa.DataType, leaf: Leaf) -> pa.Array:
     """Converts the parts of lists, structs and maps, whose types Arrow does not infer."""
     mask = pa.array([value is None for value in values], pa.bool_())
     if pa.types.is_struct(type_):
         rows = [{} if value is None else dict(value) for value in values]
-        children = [array_of([row.get(field.name) for row in rows], field.type) for field in type_]
+        children = [
+            array_of([row.get(field.name) for row in rows], field.type, leaf) for field in type_
+        ]
         return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
     lists = [_entries(value) for value in values]
     parts = [part for each in lists for part in each]
     offsets = pa.array(accumulate(map(len, lists), initial=0), pa.int32())
     if pa.types.is_list(type_):
         return pa.ListArray.from_arrays(
-            offsets, array_of(parts, type_.value_type), type=type_, mask=mask
+            offsets, array_of(parts, type_.value_type, leaf), type=type_, mask=mask
         )
-    keys = array_of([key for key, _ in parts], type_.key_type)
-    items = array_of([item for _, item in parts], type_.item_type)
+    keys = array_of([key for key, _ in parts], type_.key_type, leaf)
+    items = array_of([item for _, item in parts], type_.item_type, leaf)
     return pa.MapArray.from_arrays(offsets, keys, items, type=type_, mask=mask)
 
 

@@ -82,11 +82,9 @@ class ServerConfig(Config):
         return resolve_tls(self.tls)
 
 
-class TableSourceConfig(Config):
-    table: str | None = None
-    """The table, as `orders` or `public.orders`."""
-    query: str | None = None
-    """A SELECT statement in the SQL of the system, in place of a table."""
+class CursorConfig(Config):
+    """Options of reading in the order of cursor columns."""
+
     cursor_columns: list[str] = []
     """The columns in whose order rows are read: an ID that grows, or the time of the last change.
     The primary key is appended, since several rows may have the same time.
@@ -105,6 +103,13 @@ class TableSourceConfig(Config):
     2 seconds if the column holds times."""
     max_records: int | None = Field(default=None, ge=1)
     """The maximum number of rows of a batch."""
+
+
+class TableSourceConfig(CursorConfig):
+    table: str | None = None
+    """The table, as `orders` or `public.orders`."""
+    query: str | None = None
+    """A SELECT statement in the SQL of the system, in place of a table."""
 
     @field_validator("table")
     @classmethod

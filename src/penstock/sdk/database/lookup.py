@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from penstock.core.errors import OptionError, PlanError, RecordError, Rejected
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
+from penstock.sdk.component import C
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.lookup import LookupSource
 from penstock.sdk.record import Read
-
-if TYPE_CHECKING:
-    from penstock.sdk.database.source import TableSource
+from penstock.sdk.source import Source
 
 T = TypeVar("T", bound=TableSourceConfig)
 _OF_STREAMS = ("changes", "watch", "cursor_columns", "interval", "min_age", "max_records")
 
 
-class TableLookup(LookupSource[T], Generic[T]):
-    """Looks up rows of the table or the query of a source, by its primary key.
+class KeyReader(Source[C]):
+    """A source of rows that also reads rows by key."""
+
+    @abstractmethod
+    def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
+        """Returns the rows with these keys, in any order. Raises RecordError for a wrong key."""
+
+
+class RowLookup(LookupSource[C], Generic[C]):
+    """Looks up rows of a source by its primary key.
 
     A key with several rows, or one that the system rejects, is a dead letter and has no row.
     """
@@ -33,13 +41,9 @@ class TableLookup(LookupSource[T], Generic[T]):
     acknowledges = None
     keys_per_lookup = 500
 
-    def __init__(self, table: TableSource[T]) -> None:
-        super().__init__(table.config, table.context)
-        self._table = table
-
-    @property
-    def declares_primary_key(self) -> bool:  # type: ignore[override]
-        return self.config.table is not None
+    def __init__(self, source: KeyReader[C]) -> None:
+        super().__init__(source.config, source.context)
+        self._source = source
 
     def prepare_lookup(self) -> None:
         for option in _OF_STREAMS:
@@ -48,41 +52,30 @@ class TableLookup(LookupSource[T], Generic[T]):
                     option, of_key=True, message=f"{option} has no meaning for a lookup table",
                     code="unused-option", hint=f"Remove {option}.",
                 )  # fmt: skip
-        if self.config.table is None and not self.primary_key:
-            raise PlanError(
-                "rows of a query are looked up by key, and no primary key is declared",
-                code="missing-option", hint="Set primary_key: [COLUMN].",
-            )  # fmt: skip
 
     def metadata_schema(self) -> pa.Schema:
-        return self._table.metadata_schema()
+        return self._source.metadata_schema()
 
     def infer_schema(self) -> pa.Schema | None:
-        return self._table.infer_schema()
+        return self._source.infer_schema()
 
     def infer_primary_key(self) -> tuple[str, ...]:
-        key = self._table.infer_primary_key()
-        if not key:
-            raise PlanError(
-                f'the table "{self.config.table}" has no primary key', code="missing-option",
-                hint="Set primary_key to columns that identify a row.",
-            )  # fmt: skip
-        return key
+        return self._source.infer_primary_key()
 
     def validate(self) -> None:
-        self._table.validate()
+        self._source.validate()
 
     def check(self) -> None:
-        self._table.check()
+        self._source.check()
 
     def close(self) -> None:
-        self._table.close()
+        self._source.close()
 
-    def open(self) -> TableSource[T]:
-        self._table.columns = self.columns
-        return self._table
+    def open(self) -> KeyReader[C]:
+        self._source.columns = self.columns
+        return self._source
 
-    def lookup(self, client: TableSource[T], keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
+    def lookup(self, client: KeyReader[C], keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
         assert self.columns is not None
 
         def attempt(start: int, stop: int) -> tuple[list[pa.RecordBatch], Read]:
@@ -112,6 +105,31 @@ class TableLookup(LookupSource[T], Generic[T]):
                 error = Rejected(f"expected one row, found {counts[key]}", code="several-rows")
                 read.reject(None, _key_text(keys, index), index, error)
         yield from (place for place, key in enumerate(found) if counts[key] == 1)
+
+
+class TableLookup(RowLookup[T], Generic[T]):
+    """Looks up rows of the table or the query of a source."""
+
+    @property
+    def declares_primary_key(self) -> bool:  # type: ignore[override]
+        return self.config.table is not None
+
+    def prepare_lookup(self) -> None:
+        super().prepare_lookup()
+        if self.config.table is None and not self.primary_key:
+            raise PlanError(
+                "rows of a query are looked up by key, and no primary key is declared",
+                code="missing-option", hint="Set primary_key: [COLUMN].",
+            )  # fmt: skip
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        key = super().infer_primary_key()
+        if not key:
+            raise PlanError(
+                f'the table "{self.config.table}" has no primary key', code="missing-option",
+                hint="Set primary_key to columns that identify a row.",
+            )  # fmt: skip
+        return key
 
 
 def _values(rows: pa.RecordBatch, names: list[str]) -> Iterator[tuple[Any, ...]]:

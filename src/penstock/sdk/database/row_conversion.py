@@ -53,11 +53,11 @@ class RowConversion:
             def attempt(start: int, stop: int, batch: pa.RecordBatch = batch) -> pa.RecordBatch:
                 return convert(batch.slice(start, stop - start), self.columns)
 
-            def values(index: int, batch: pa.RecordBatch = batch) -> Mapping[str, Any]:
+            def payload(index: int, batch: pa.RecordBatch = batch) -> bytes:
                 pairs = zip(batch.schema.names, batch.columns, strict=True)
-                return {name: to_json(column[index]) for name, column in pairs}
+                return _payload({name: to_json(column[index]) for name, column in pairs})
 
-            yield from self._converted(batch.num_rows, attempt, values)
+            yield from self.converted(batch.num_rows, attempt, payload)
 
     def rows(self, rows: Rows, to_value: ToValue) -> Iterator[pa.RecordBatch]:
         """Yields rows of Python values as batches."""
@@ -70,22 +70,30 @@ class RowConversion:
             ]
             return pa.record_batch(arrays, schema=self.columns)
 
-        def values(index: int) -> Mapping[str, Any]:
-            return dict(zip(self.columns.names, rows[index], strict=True))
+        def payload(index: int) -> bytes:
+            return _payload(dict(zip(self.columns.names, rows[index], strict=True)))
 
-        yield from self._converted(len(rows), attempt, values)
+        yield from self.converted(len(rows), attempt, payload)
 
-    def _converted(
+    def converted(
         self, count: int, attempt: Callable[[int, int], pa.RecordBatch],
-        values: Callable[[int], Mapping[str, Any]],
+        payload: Callable[[int], bytes],
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """Yields the results of `attempt(start, stop)` on parts of `count` rows.
+
+        It raises ArrowInvalid or RecordError for a value that does not fit. `payload` returns the
+        content of a bad record.
+        """
         for start, _, result in bisect_failures(count, attempt, decode_error):
             if isinstance(result, RecordError):
-                payload = row_text(values(start)).encode(errors="backslashreplace")
-                self.read.reject(payload, self.name, self._count + start + 1, result)
+                self.read.reject(payload(start), self.name, self._count + start + 1, result)
             else:
                 yield result
         self._count += count
+
+
+def _payload(row: Mapping[str, Any]) -> bytes:
+    return row_text(row).encode(errors="backslashreplace")
 
 
 def _array(values: Sequence[Any], field: pa.Field, to_value: ToValue) -> pa.Array:

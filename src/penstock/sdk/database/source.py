@@ -18,7 +18,7 @@ from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
-from penstock.sdk.database.lookup import TableLookup
+from penstock.sdk.database.lookup import KeyReader, TableLookup
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import without_declared
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=TableSourceConfig)
 DEFAULT_MIN_AGE = 2.0
 
 
-class TableSource(ReplayableSource[T], Generic[T]):
+class TableSource(ReplayableSource[T], KeyReader[T], Generic[T]):
     """Base class of sources of tables and queries. Define `connect`."""
 
     capabilities = frozenset(
@@ -243,7 +243,6 @@ class TableSource(ReplayableSource[T], Generic[T]):
             self._open = None
 
     def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
-        """Returns the rows with these keys, in any order. Raises RecordError for a wrong key."""
         assert self.columns is not None
         connection = self._connection
         items = ", ".join(map(self.select_item, self.columns))

@@ -1,0 +1,98 @@
+"""Options of the MongoDB source and sink."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from penstock.sdk import Duration
+from penstock.sdk.database.config import CursorConfig, ServerConfig
+from penstock.sdk.network.auth import PasswordAuth
+
+ID = "_id"
+Name = Annotated[str, Field(min_length=1)]
+
+
+class MongodbAuth(PasswordAuth):
+    """A user name and a password (SCRAM)."""
+
+    database: Name = "admin"
+    """The database that has the user."""
+
+
+class ConnectionConfig(ServerConfig):
+    schemes: ClassVar[tuple[str, ...]] = ("mongodb",)
+    default_port: ClassVar[int] = 27017
+
+    url: str
+    """The database, as `mongodb://HOST:PORT/DATABASE`. Of a replica set a member; the client finds
+    the other members."""
+    auth: MongodbAuth | None = None
+    """The credentials. No authentication by default."""
+    collection: Name
+    """The collection."""
+    id_column: Name = ID
+    """The column with the `_id` of a document."""
+
+    @field_validator("collection")
+    @classmethod
+    def _check_collection(cls, name: str) -> str:
+        if "$" in name or "\0" in name or name.startswith(("system.", ".")) or name.endswith("."):
+            raise ValueError("expected the name of a collection, without $")
+        return name
+
+    @model_validator(mode="after")
+    def _check_certificate(self) -> Self:
+        tls = self.tls_settings
+        if tls is not None and tls.certificate != tls.key:
+            raise ValueError("expected one file with certificate and key, in both tls options")
+        return self
+
+    def field_of(self, column: str) -> str:
+        """Returns the field of a document for a column."""
+        return ID if column == self.id_column else column
+
+
+class MongodbSourceConfig(ConnectionConfig, CursorConfig):
+    filter: dict[str, Any] = {}
+    """The filter of documents that are read, as a map: `{status: paid, total: {$gte: 10}}`. Values
+    that YAML does not have are written as Extended JSON: `{customer: {$oid: "65f..."}}`."""
+    pipeline: list[dict[str, Any]] = []
+    """Stages of an aggregation after the filter. Its documents are read in place of those of the
+    collection, and must have the fields of the cursor columns."""
+    cursor_columns: list[Name] = []
+    """The columns in whose order documents are read: an ID that grows, or the time of the last
+    change. `_id` is appended, since several documents may have the same time. An index on these
+    fields avoids that the server sorts.
+
+    By default `_id`; with `watch` only if each `_id` is an ObjectId."""
+    min_age: Duration | None = None
+    """The age of a time in the first cursor column, or of an ObjectId, at which its documents are
+    read, with `watch`. Documents that arrive later than this after their time, or with an earlier
+    time, may be missed. By default 2 seconds."""
+
+    @field_validator("cursor_columns")
+    @classmethod
+    def _check_cursor_columns(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if "." in name or name.startswith("$"):
+                raise ValueError(f"expected a field of documents without a dot, found {name}")
+        if len(set(names)) < len(names):
+            raise ValueError("expected each column once")
+        return names
+
+
+class MongodbSinkConfig(ConnectionConfig):
+    create: bool = True
+    """Creates a missing collection and, with `mode: upsert`, a missing unique index on the primary
+    key."""
+    object_id_columns: list[str] = []
+    """Columns of text with 24 hexadecimal digits that are written as ObjectId."""
+    decimals: Literal["decimal128", "string"] = "decimal128"
+    """The type for DECIMAL: Decimal128, which has 34 digits, or text, which has all."""
+    microseconds: Literal["reject", "truncate"] = "reject"
+    """The action for times with microseconds, since MongoDB stores milliseconds: a dead letter, or
+    truncation."""
+    nulls: Literal["write", "omit"] = "write"
+    """Writes a null as null, or omits the field."""

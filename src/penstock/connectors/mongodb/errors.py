@@ -1,0 +1,93 @@
+"""Errors of MongoDB by their code.
+
+Source: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.connectors.mongodb.config import ConnectionConfig
+from penstock.core.errors import ConnectError, Rejected
+from penstock.sdk.database.errors import ServerErrors
+
+_AUTHENTICATION = frozenset({11, 18, 8000})
+_AUTHORIZATION = frozenset({13, 31})
+_TRANSIENT = frozenset(
+    {
+        6, 7, 24, 43, 46, 50, 64, 79, 89, 91, 100, 112, 133, 134, 175, 189, 202, 234, 237, 262,
+        290, 314, 317, 365, 384, 391, 9001, 10107, 11600, 11602, 13388, 13435, 13436, 14031, 16500,
+    }
+)  # fmt: skip
+"""Timeouts, locks, elections, shutdown, disks, write concerns, conflicts, and limits of load."""
+_HINTS = {
+    50: "Set timeout, or a smaller max_records.",
+    14031: "Free disk space of the server.",
+}
+DUPLICATE_KEY = 11000
+
+
+@contextmanager
+def translate_errors(config: ConnectionConfig) -> Iterator[None]:
+    """Raises errors of the client as Transient or Permanent."""
+    from pymongo.errors import PyMongoError
+
+    try:
+        yield
+    except PyMongoError as error:
+        raise translate_error(error, config) from None
+
+
+def translate_error(error: Exception, config: ConnectionConfig) -> ConnectError:
+    """Returns the Transient or Permanent error for an error of the client."""
+    from pymongo import errors as mongo
+
+    errors, reason = ServerErrors(config.address), _reason(error)
+    if isinstance(error, mongo.OperationFailure):
+        return _by_code(error.code, reason, errors)
+    if "CERTIFICATE_VERIFY_FAILED" in reason or "SSL handshake failed" in reason:
+        return errors.tls(reason)
+    if isinstance(error, mongo.ConnectionFailure | mongo.InvalidOperation):
+        return errors.unreachable(reason)
+    return errors.statement(reason)
+
+
+def row_error(found: Mapping[str, Any], config: ConnectionConfig) -> Rejected:
+    """Returns the error of a document that the server has rejected.
+
+    Raises Transient or Permanent for an error that affects other documents as well.
+    """
+    code, reason = found.get("code"), _one_line(found.get("errmsg", "no reason"))
+    if code in _TRANSIENT | _AUTHENTICATION | _AUTHORIZATION:
+        raise _by_code(code, reason, ServerErrors(config.address))
+    return Rejected(f"MongoDB rejects the document: {reason}", code="rejected")
+
+
+def concern_error(found: Mapping[str, Any], config: ConnectionConfig) -> ConnectError:
+    """Returns the error of a write concern that is not satisfied."""
+    reason = _one_line(found.get("errmsg", "the write concern is not satisfied"))
+    return ServerErrors(config.address).busy(reason, "Check the members of the replica set.")
+
+
+def _by_code(code: int | None, reason: str, errors: ServerErrors) -> ConnectError:
+    if code in _AUTHENTICATION:
+        return errors.authentication(reason)
+    if code in _AUTHORIZATION:
+        return errors.authorization(reason, "Grant the user the role read or readWrite.")
+    if code in _TRANSIENT:
+        return errors.busy(reason, _HINTS.get(code or 0))
+    return errors.statement(reason)
+
+
+def _reason(error: Exception) -> str:
+    """Returns the reason without the topology, and without the timeouts of the client."""
+    text = _one_line(error)
+    for end in (", Timeout: ", " (configured timeouts: ", ", full error: "):
+        text = text.partition(end)[0]
+    return text.rstrip(".") or "the connection is closed"
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())

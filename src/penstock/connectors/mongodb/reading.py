@@ -1,0 +1,121 @@
+"""Reading of a collection: the documents of an aggregation, and the kinds of cursor columns."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing, suppress
+from datetime import datetime
+from typing import Any
+
+from penstock.connectors.mongodb.client import (
+    codec_options,
+    collection_exists,
+    create_client,
+    missing_collection,
+    option_value,
+)
+from penstock.connectors.mongodb.config import MongodbSourceConfig
+from penstock.connectors.mongodb.cursor import kind_of
+from penstock.connectors.mongodb.documents import Document, Undecodable, decode_documents
+from penstock.connectors.mongodb.errors import translate_errors
+from penstock.core.errors import Permanent
+
+Stage = dict[str, Any]
+
+
+class Reader:
+    """A connection that reads the documents of a collection, or of its aggregation."""
+
+    def __init__(self, config: MongodbSourceConfig) -> None:
+        self.config = config
+        self._relation: list[Stage] = option_value("pipeline", config.pipeline)
+        if filter_ := option_value("filter", config.filter):
+            self._relation = [{"$match": filter_}, *self._relation]
+        self._client = create_client(config)
+        self._database = self._client[config.database]
+        self._collection = self._database.get_collection(config.collection, codec_options())
+
+    def parts(
+        self, stages: Sequence[Stage]
+    ) -> Generator[Sequence[Document | Undecodable], None, None]:
+        """Yields the documents of further stages in parts, with bounded memory."""
+        milliseconds = round(self.config.timeout * 1000)
+        with translate_errors(self.config):
+            batches = self._collection.aggregate_raw_batches(
+                [*self._relation, *stages], maxTimeMS=milliseconds
+            )
+        with closing(batches):
+            while True:
+                with translate_errors(self.config):
+                    content = next(batches, None)
+                if content is None:
+                    return
+                yield decode_documents(content)
+
+    def first(self, stages: Sequence[Stage]) -> Document | None:
+        """Returns the first document of further stages. Raises Permanent if it is not BSON."""
+        with closing(self.parts(stages)) as parts:
+            found = next((each for part in parts for each in part), None)
+        if isinstance(found, Undecodable):
+            raise Permanent(f"cannot read {self.config.collection}: {found.error.message}")
+        return found
+
+    def kinds(self, fields: Sequence[str]) -> Sequence[str]:
+        """Returns the kind of the values of each field; none without documents.
+
+        The first and the last document in the order of a field have values of one kind only if all
+        documents have, since MongoDB sorts values by their kinds. Raises Permanent.
+        """
+        kinds: list[str] = []
+        for field in fields:
+            ends = [self.first([{"$sort": {field: order}}, {"$limit": 1}]) for order in (1, -1)]
+            found = [each.get(field) for each in ends if each is not None]
+            if len(found) < len(ends):
+                return ()
+            kinds.append(self.kind(field, found))
+        return kinds
+
+    def check_collection(self) -> None:
+        """Raises OptionError if the collection does not exist."""
+        if not collection_exists(self._client, self.config):
+            raise missing_collection(self._client, self.config)
+
+    def now(self) -> datetime:
+        """Returns the time of the server's clock."""
+        with translate_errors(self.config):
+            time: datetime = self._database.command("hello", codec_options=codec_options())[
+                "localTime"
+            ]
+            return time
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with suppress(Exception):
+            self._client.close()
+
+    def kind(self, field: str, values: Sequence[Any]) -> str:
+        """Returns the kind of all values of a cursor column. Raises Permanent."""
+        name = self.config.collection
+        if None in values:
+            raise Permanent(
+                f"{name} has documents without a value of the cursor column {field}, which have no "
+                "place in the order",
+                code="null-cursor",
+                hint="Set filter so that it leaves out these documents, as in "
+                f"{{{field}: {{$ne: null}}}}, or set other cursor_columns.",
+            )
+        kind, *others = {kind_of(value) for value in values}
+        if others or kind is None:
+            raise Permanent(
+                f"cannot read {name} in the order of {field}, which has values of several types, "
+                "or of a type without order",
+                code="cursor-type",
+                hint="Set cursor_columns to columns of numbers, text, times or ObjectIds, or set "
+                f"filter to one type, as in {{{field}: {{$type: date}}}}.",
+            )
+        return kind
+
+
+def matching(*conditions: Stage) -> list[Stage]:
+    """Returns the stages of filters."""
+    return [{"$match": each} for each in conditions if each]

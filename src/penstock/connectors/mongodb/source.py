@@ -1,0 +1,257 @@
+"""The source of MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.connectors.mongodb import cursor
+from penstock.connectors.mongodb.client import option_value
+from penstock.connectors.mongodb.config import ID, MongodbSourceConfig
+from penstock.connectors.mongodb.cursor import Values
+from penstock.connectors.mongodb.documents import to_rows
+from penstock.connectors.mongodb.encoding import Encoding
+from penstock.connectors.mongodb.reading import Reader, Stage, matching
+from penstock.connectors.mongodb.sample import infer_columns
+from penstock.core.errors import OptionError
+from penstock.sdk import Capability, Component, Context, Offset, Read, ReplayableSource
+from penstock.sdk.database.lookup import KeyReader, RowLookup
+from penstock.sdk.database.row_conversion import RowConversion
+from penstock.sdk.database.source import DEFAULT_MIN_AGE
+
+_SAMPLE = 1000
+Part = tuple[list[Any] | None, list[Any]]
+
+
+class MongodbSource(ReplayableSource[MongodbSourceConfig], KeyReader[MongodbSourceConfig]):
+    """Reads the documents of a MongoDB collection, or of an aggregation.
+
+    Documents are read in the order of `cursor_columns`, by default of `_id`, in batches of
+    `max_records`. All values of a cursor column must be of one type, such as numbers or dates. With
+    `watch` the source also reads documents that come later in this order. Deletions are not read.
+
+    Columns are fields of the same name, in the same case; a missing field is null. Declare them in
+    `schema`; by default they are those of the first 1000 documents. A document with a value that
+    does not fit its column exactly becomes a dead letter.
+
+    An ObjectId is text of 24 hexadecimal digits, or BINARY. A date is a TIMESTAMP. A column of the
+    type VARIANT has the value as Extended JSON, of any type.
+
+    With `lookup: true` documents are looked up by their primary key. Text that has the form of an
+    ObjectId finds both.
+
+    ```yaml
+    type: mongodb
+    url: mongodb://127.0.0.1:27017/shop
+    auth: {username: penstock, password: "${SHOP_PASSWORD}"}
+    collection: orders
+    filter: {status: paid}
+    cursor_columns: [changed_at]
+    watch: true
+    schema: _id STRING, customer BIGINT, total DECIMAL(12, 2), changed_at TIMESTAMP
+    ```
+    """
+
+    extra = "mongodb"
+    client_modules = ("pymongo",)
+    capabilities = frozenset(
+        {
+            Capability.REPLAY, Capability.LIMIT, Capability.BOUNDED, Capability.TAIL,
+            Capability.ORDERED, Capability.ROWS,
+        }
+    )  # fmt: skip
+    optional_capabilities = {Capability.LOOKUP_BY_KEY: "lookup: true"}
+    parallelism = "the collection"
+    declares_primary_key = True
+
+    @classmethod
+    def create(
+        cls, config: MongodbSourceConfig, context: Context | None = None
+    ) -> Component[MongodbSourceConfig]:
+        source = cls(config, context)
+        return MongodbLookup(source) if context is not None and context.lookup else source
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._open: Reader | None = None
+        self._next_poll = 0.0
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        return {**self.__dict__, "_open": None, "_next_poll": 0.0}
+
+    def validate(self) -> None:
+        super().validate()
+        option_value("filter", self.config.filter)
+        option_value("pipeline", self.config.pipeline)
+
+    def check(self) -> None:
+        self._reader.check_collection()
+
+    def infer_schema(self) -> pa.Schema | None:
+        stages: list[Stage] = [{"$sort": {ID: 1}}, {"$limit": _SAMPLE}]
+        documents = [each for part in self._reader.parts(stages) for each in part]
+        return infer_columns(documents, self.config.id_column)
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        return () if self.config.pipeline else (self.config.id_column,)
+
+    def metadata_schema(self) -> pa.Schema:
+        return pa.schema([])
+
+    def is_bounded(self) -> bool:
+        return not self.config.watch
+
+    def initial_offset(self) -> Offset:
+        return {"after": None}
+
+    def latest_offset(self, start: Offset) -> Offset:
+        now = monotonic()
+        if self.config.watch and now < self._next_poll:
+            return start
+        self._next_poll = now + self.config.interval
+        kinds = self._reader.kinds(self._fields)
+        if not kinds:
+            if not self.config.watch:
+                self._reader.check_collection()
+            return start
+        self._check_growing(kinds[0])
+        condition = cursor.range_filter(self._fields, cursor.decode(start["after"]), None)
+        last = self._place(matching(condition, self._settled(kinds[0])), -1)
+        return start if last is None else {"after": cursor.encode(last)}
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        limit = self.config.max_records
+        if limit is None:
+            return end
+        stages = matching(self._range(start["after"], end["after"]))
+        last = self._place(stages, 1, skipped=limit - 1)
+        return end if last is None else {"after": cursor.encode(last)}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Part]:
+        return [] if start == end else [(start["after"], end["after"])]
+
+    def read(self, partition: Part, read: Read) -> Iterator[pa.RecordBatch]:
+        stages = [*matching(self._range(*partition)), self._sort(1), *self._project()]
+        yield from self._rows(stages, read)
+
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        left, right = cursor.decode(first["after"]), cursor.decode(second["after"])
+        if left is None or right is None:
+            return {"after": None}
+        return first if cursor.sort_key(left) <= cursor.sort_key(right) else second
+
+    def lag(self, current: Offset, latest: Offset) -> int | None:
+        if current == latest:
+            return 0
+        stages = matching(self._range(current["after"], latest["after"]))
+        found = self._reader.first([*stages, {"$count": "count"}])
+        return 0 if found is None else int(found["count"])
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
+        errors: dict[int, Any] = {}
+        values = Encoding().values(keys, errors)
+        for error in errors.values():
+            raise error
+        names = [self.config.field_of(name) for name in values]
+        rows = [[_forms(value) for value in row] for row in zip(*values.values(), strict=True)]
+        condition: Stage = {
+            "$or": [
+                {name: {"$in": forms} for name, forms in zip(names, row, strict=True)}
+                for row in rows
+            ]
+        }
+        if len(names) == 1:
+            condition = {names[0]: {"$in": [form for (forms,) in rows for form in forms]}}
+        return list(self._rows([*matching(condition), *self._project()], read))
+
+    def _check_growing(self, kind: str) -> None:
+        if self.config.watch and not self.config.cursor_columns and kind != "ObjectId":
+            raise OptionError.of(
+                "watch", of_key=True, code="missing-option",
+                message=f"{self._name} has no _id of ObjectIds, so new documents cannot be found",
+                hint="Set cursor_columns to columns that grow with each new or changed document.",
+            )  # fmt: skip
+
+    def _settled(self, kind: str) -> Stage:
+        """Returns the filter of documents that are old enough, by the clock of the server."""
+        age = DEFAULT_MIN_AGE if self.config.min_age is None else self.config.min_age
+        if not self.config.watch or not age or kind not in ("date", "ObjectId"):
+            return {}
+        limit = self._reader.now() - timedelta(seconds=age)
+        if kind == "date":
+            return {self._fields[0]: {"$lte": limit}}
+        from bson.objectid import ObjectId
+
+        return {self._fields[0]: {"$lt": ObjectId.from_datetime(limit)}}
+
+    def _place(self, stages: Sequence[Stage], order: int, skipped: int = 0) -> Values | None:
+        """Returns the values of the cursor columns of a document in an order."""
+        skip: list[Stage] = [{"$skip": skipped}] if skipped else []
+        found = self._reader.first([*stages, self._sort(order), *skip, {"$limit": 1}])
+        if found is None:
+            return None
+        values = tuple(found.get(field) for field in self._fields)
+        for field, value in zip(self._fields, values, strict=True):
+            self._reader.kind(field, [value])
+        return values
+
+    def _rows(self, stages: Sequence[Stage], read: Read) -> Iterator[pa.RecordBatch]:
+        assert self.columns is not None
+        conversion = RowConversion(self._name, self.columns, read)
+        for documents in self._reader.parts(stages):
+            yield from to_rows(documents, conversion, self.config.field_of)
+
+    def _range(self, after: Any, upto: Any) -> Stage:
+        return cursor.range_filter(self._fields, cursor.decode(after), cursor.decode(upto))
+
+    def _sort(self, order: int) -> Stage:
+        return {"$sort": dict.fromkeys(self._fields, order)}
+
+    def _project(self) -> list[Stage]:
+        """Returns the stage that selects the columns, where their names are no paths."""
+        assert self.columns is not None
+        fields = [*map(self.config.field_of, self.columns.names), *self._fields]
+        if any("." in name or name.startswith("$") or not name for name in fields):
+            return []
+        return [{"$project": {ID: 1, **dict.fromkeys(fields, 1)}}]
+
+    @property
+    def _fields(self) -> Sequence[str]:
+        """The fields in whose order documents are read."""
+        return [*dict.fromkeys([*map(self.config.field_of, self.config.cursor_columns), ID])]
+
+    @property
+    def _name(self) -> str:
+        return self.config.collection
+
+    @property
+    def _reader(self) -> Reader:
+        if self._open is None:
+            self._open = Reader(self.config)
+        return self._open
+
+
+class MongodbLookup(RowLookup[MongodbSourceConfig]):
+    """Looks up documents by key."""
+
+    extra = "mongodb"
+    client_modules = ("pymongo",)
+    declares_primary_key = True
+
+
+def _forms(value: Any) -> list[Any]:
+    """Returns the values that a key may have: text of an ObjectId is the ObjectId, too."""
+    from bson.objectid import ObjectId
+
+    if isinstance(value, str) and ObjectId.is_valid(value):
+        return [value, ObjectId(value)]
+    return [value]
