@@ -27,6 +27,7 @@ pytest_plugins = [
             "modbus",
             "mosquitto",
             "nats",
+            "opensearch",
             "peer",
             "postgres",
             "pulsar",

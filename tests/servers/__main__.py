@@ -17,6 +17,7 @@ from servers import influxdb as influx
 from servers.clickhouse import DATABASE, PASSWORD, USER, ClickHouse
 from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
+from servers.opensearch import Opensearch
 from servers.postgres import Postgres
 from servers.server import Server
 
@@ -103,6 +104,22 @@ def influxdb(*, port: int = 8086) -> None:
         lambda: InfluxdbWithDatabase(port),
         f"{Influxdb.title} is ready, with url: http://127.0.0.1:{port}, database: penstock "
         f"and auth: {{username: {influx.USER}, password: {influx.PASSWORD}}}",
+    )
+
+
+@app.command(help=f"{Opensearch.title}, one node without security.")
+def opensearch(*, port: int = 9200) -> None:
+    """Runs a search engine.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    _run(
+        lambda: Opensearch(port),
+        f"{Opensearch.title} is ready, with url: http://127.0.0.1:{port}",
     )
 
 
