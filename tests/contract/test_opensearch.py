@@ -77,7 +77,8 @@ class TestOpensearchSink(OnOpensearch, SinkContract):
         return rows
 
     def test_back_pressure_bounds_memory(
-        self, create_sink: Any, rows: Any, server: Any, opensearch: Opensearch, index: str
+        self, create_sink: Any, rows: Any, server: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        opensearch.call("PUT", f"/{index}", {"mappings": {"enabled": False}})
+        monkeypatch.setattr("penstock.testing.contract.sink.WRITTEN_MEGABYTES", 60)
+        monkeypatch.setattr("penstock.testing.contract.sink.MAX_MEGABYTES", 50)
         super().test_back_pressure_bounds_memory(create_sink, rows, server)  # type: ignore[misc]

@@ -20,6 +20,8 @@ from servers.server import Server, free_port
 
 VERSION = "2.19.5"
 JAVA = "21"
+LARGEST = "4mb"
+"""The largest request."""
 _ARTIFACT = f"org.opensearch.distribution.integ-test-zip:opensearch:{VERSION}:zip"
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _FLAGS = (
@@ -103,10 +105,14 @@ class Opensearch(Server):
         with suppress(RuntimeError):
             self.call("POST", f"/{index}/_refresh")
         path = f"{self.url}/{index}/_search?size=10000&ignore_unavailable=true"
-        with urlopen(f"{path}&filter_path=hits.hits._id,hits.hits._source", timeout=30) as response:
-            found = msgspec.json.decode(response.read(), type=dict[str, dict[str, list[_Hit]]])
-        hits = found.get("hits", {}).get("hits", [])
-        return {hit.id: bytes(hit.source) for hit in hits}
+        with urlopen(path, timeout=30) as response:
+            return {hit.id: bytes(hit.source) for hit in _hits(response.read())}
+
+
+def _hits(text: bytes) -> list[_Hit]:
+    found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["hits"]
+    hits = msgspec.json.decode(found, type=dict[str, msgspec.Raw])["hits"]
+    return msgspec.json.decode(hits, type=list[_Hit])
 
 
 class _Hit(msgspec.Struct):
@@ -123,6 +129,7 @@ def _settings(port: int, transport: int) -> dict[str, Any]:
         "transport.port": transport,
         "discovery.type": "single-node",
         "node.store.allow_mmap": "false",
+        "http.max_content_length": LARGEST,
         "cluster.routing.allocation.disk.threshold_enabled": "false",
         "cluster.max_shards_per_node": 3000,
     }

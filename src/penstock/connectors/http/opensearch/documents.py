@@ -14,6 +14,8 @@ from penstock.connectors.http.opensearch.numbers import not_finite
 from penstock.core.errors import RecordError, Rejected
 from penstock.sdk import Failure, Operation
 
+_MAX_ID_BYTES = 512
+
 
 @dataclass(frozen=True)
 class Document:
@@ -63,6 +65,9 @@ def _error(index: str | None, id_: str | None, has_key: bool) -> RecordError | N
         return Rejected(message, code="invalid-index")
     if has_key and not id_:
         return Rejected("the ID of the document is null or empty", code="invalid-key")
+    if id_ is not None and (size := len(id_.encode())) > _MAX_ID_BYTES:
+        message = f"the ID of the document has {size} bytes, more than {_MAX_ID_BYTES}"
+        return Rejected(message, code="invalid-key")
     return None
 
 

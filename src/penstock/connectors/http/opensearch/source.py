@@ -41,7 +41,6 @@ class DocumentSource(ReplayableSource[DocumentSourceConfig]):
         }
     )
     parallelism = "the index"
-    lag_unit = "documents"
     extra = "http"
     client_modules = ("aiohttp", "msgspec")
     point_in_time: ClassVar[PointInTime]

@@ -26,6 +26,8 @@ from penstock.sdk import (
 )
 
 _DENIED, _NOT_FOUND, _CONFLICT, _TOO_LARGE = (401, 403), 404, 409, 413
+_REJECTED = (400, _TOO_LARGE)
+"""Status codes of a request with a document that the server rejects before it stores any."""
 _FIRST_OF_SERVER = 500
 
 
@@ -89,7 +91,7 @@ class DocumentWriter(Writer):
         retry = self._config.retry
         for attempt in range(1, retry.attempts + 1):
             response = self._request(documents)
-            if response.status == _TOO_LARGE:
+            if response.status in _REJECTED:
                 return failures + self._send_halves(documents, response)
             if not self._config.is_final(response.status):
                 raise response_error(response, self._config)
@@ -112,10 +114,11 @@ class DocumentWriter(Writer):
         return self._server.bulk(lines, self._config.compression == "gzip")
 
     def _send_halves(self, documents: Sequence[Document], response: Response) -> list[Failure]:
-        """Sends the documents of a request that is too large for the server."""
+        """Sends the documents of a rejected request in two requests. One document is rejected."""
         if len(documents) == 1:
+            code = "too-large" if response.status == _TOO_LARGE else f"http-{response.status}"
             text = f"{response.status}: {response.text}".removesuffix(": ")
-            return [Failure(documents[0].row, Rejected(text, code="too-large"))]
+            return [Failure(documents[0].row, Rejected(text, code=code))]
         middle = len(documents) // 2
         return self._send(documents[:middle]) + self._send(documents[middle:])
 
