@@ -28,6 +28,7 @@ pytest_plugins = [
             "mosquitto",
             "nats",
             "opensearch",
+            "elasticsearch",
             "peer",
             "postgres",
             "pulsar",

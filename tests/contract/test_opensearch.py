@@ -1,25 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
-from typing import Any, ClassVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from penstock.connectors.http.opensearch import OpensearchSink, OpensearchSource
+from penstock.sdk import BatchId, Read
 from penstock.testing.contract import SinkContract, SourceContract
+from penstock.testing.contract import rows as sample
+from search_documents import ReadDocuments, WrittenDocuments
 from servers.gate import Gate
 from servers.opensearch import Opensearch
 
-NUMBER = "place_"
-"""A field with the place of a document, in whose order documents are read."""
 
-
-class OnOpensearch:
-    """Fixtures of both contracts. The server is behind a gate, whose end is that of the server."""
-
-    payload_kind: ClassVar[Any] = "rows"
+class ThroughGate:
+    """The server behind a gate: where a gate is shut, the server seems to be stopped."""
 
     @pytest.fixture
     def server(self, opensearch: Opensearch) -> Iterator[Gate]:
@@ -28,53 +25,16 @@ class OnOpensearch:
         gate.stop()
 
     @pytest.fixture
-    def index(self, opensearch: Opensearch) -> str:
-        return opensearch.new_index()
-
-    @pytest.fixture
-    def options(self, server: Gate, index: str) -> dict[str, Any]:
-        return {
-            "url": f"http://127.0.0.1:{server.port}",
-            "index": index,
-            "retry": {"attempts": 2, "backoff": "100ms"},
-            "timeout": "3s",
-        }
+    def url(self, server: Gate) -> str:
+        return f"http://127.0.0.1:{server.port}"
 
 
-class TestOpensearchSource(OnOpensearch, SourceContract):
+class TestOpensearchSource(ThroughGate, ReadDocuments, SourceContract):
     component = OpensearchSource
-    batch_limit = {"max_records": 1}
-
-    @pytest.fixture
-    def options(self, server: Gate, index: str, opensearch: Opensearch) -> dict[str, Any]:
-        fields = {"dynamic": False, "properties": {NUMBER: {"type": "long"}}}
-        settings = {"number_of_shards": 2}
-        opensearch.call("PUT", f"/{index}", {"mappings": fields, "settings": settings})
-        options = OnOpensearch.options.__wrapped__(self, server, index)  # type: ignore[attr-defined]
-        return {**options, "cursor_columns": [NUMBER]}
-
-    @pytest.fixture
-    def put(self, opensearch: Opensearch, index: str) -> Any:
-        places = count()
-
-        def put(rows: Any, schema: pa.Schema) -> None:
-            payloads = self.encode(rows, schema)
-            opensearch.put(
-                index, [b'{"%b":%d,%b' % (NUMBER.encode(), next(places), p[1:]) for p in payloads]
-            )
-
-        return put
 
 
-class TestOpensearchSink(OnOpensearch, SinkContract):
+class TestOpensearchSink(ThroughGate, WrittenDocuments, SinkContract):
     component = OpensearchSink
-
-    @pytest.fixture
-    def rows(self, opensearch: Opensearch, index: str) -> Any:
-        def rows(schema: pa.Schema) -> list[dict[str, Any]]:
-            return self.decode([*opensearch.documents(index).values()], schema)
-
-        return rows
 
     def test_back_pressure_bounds_memory(
         self, create_sink: Any, rows: Any, server: Any, monkeypatch: pytest.MonkeyPatch
@@ -82,3 +42,33 @@ class TestOpensearchSink(OnOpensearch, SinkContract):
         monkeypatch.setattr("penstock.testing.contract.sink.WRITTEN_MEGABYTES", 60)
         monkeypatch.setattr("penstock.testing.contract.sink.MAX_MEGABYTES", 50)
         super().test_back_pressure_bounds_memory(create_sink, rows, server)  # type: ignore[misc]
+
+    def test_killed_server(
+        self, create_sink: Any, index: str, opensearch: Opensearch, rows: Any
+    ) -> None:
+        """A write waits for the end of a restart, and stored documents and offsets remain valid."""
+        sink = create_sink()
+        sink.mode, sink.primary_key = "upsert", ("id",)
+        self.write_batch(sink, 0, sample.make_rows(1, 2))
+        options = {"url": opensearch.url, "index": index, "cursor_columns": ["id"]}
+        source = OpensearchSource(OpensearchSource.config_type.model_validate(options))
+        opensearch.call("POST", f"/{index}/_refresh")
+        start = source.initial_offset()
+        end = source.latest_offset(start)
+        retry = {"attempts": 1000, "backoff": "50ms", "max_backoff": "100ms"}
+        config = {"url": opensearch.url, "index": index, "retry": retry}
+        waiting = OpensearchSink(OpensearchSink.config_type.model_validate(config))
+        waiting.format, waiting.mode, waiting.primary_key = sink.format, "upsert", ("id",)
+        opensearch.kill()
+        client = waiting.open()
+        writer = waiting.writer(client, BatchId("query-1", 1), 0, sample.SIMPLE)
+        writing = ThreadPoolExecutor(1).submit(
+            self.write_rows, waiting, writer, sample.make_rows(2, 3)
+        )
+        opensearch.start()
+        assert writing.result(120) == []
+        client.close()
+        assert sample.sort_by_id(rows(sample.SIMPLE)) == sample.make_rows(1, 2, 3)
+        (part,) = source.partitions(start, end)
+        assert sum(batch.num_rows for batch in source.read(part, Read())) == 2
+        source.close()

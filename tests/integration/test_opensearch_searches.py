@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -55,42 +57,50 @@ def fill(server: Opensearch, index: str, fields: Any, documents: Sequence[Any]) 
 
 
 def _millis(number: int) -> str:
-    return (START + timedelta(milliseconds=number)).isoformat()
+    return (START + timedelta(milliseconds=number)).isoformat(timespec="milliseconds")
 
 
-ORDERS: dict[str, tuple[str, Any]] = {
-    "date": ("date", _millis),
-    "date_nanos": ("date_nanos", lambda n: f"1970-01-01T00:00:00.123456{n:03d}Z"),
-    "keyword": ("keyword", lambda n: f"é\U0001f600{n:04d}"),
-    "double": ("double", lambda n: n / 7 - 20),
-    "float": ("float", lambda n: n / 7 - 20),
-    "long": ("long", lambda n: 2**63 - 1 - 400 + n),
-    "unsigned_long": ("unsigned_long", lambda n: 2**64 - 1 - 400 + n),
+ORDERS: dict[str, Any] = {
+    "date": _millis,
+    "date_nanos": lambda n: f"1970-01-01T00:00:00.123456{n:03d}Z",
+    "keyword": lambda n: f"é\U0001f600{n:04d}",
+    "double": lambda n: n / 7 - 20,
+    "float": lambda n: n / 7 - 20,
+    "long": lambda n: 2**63 - 1 - 400 + n,
+    "unsigned_long": lambda n: 2**64 - 1 - 400 + n,
 }
+
+
+@pytest.fixture(scope="module")
+def ordered(opensearch: Opensearch) -> str:
+    """Returns an index whose documents have two values of `n` for each value of the others."""
+    index = opensearch.new_index()
+    fields = {kind: {"type": kind} for kind in ORDERS}
+    documents = [
+        {"n": n % 3 // 2, "place": n, **{kind: value(n // 3) for kind, value in ORDERS.items()}}
+        for n in range(90)
+    ]
+    random.Random(1).shuffle(documents)
+    fill(opensearch, index, {**fields, "n": {"type": "byte"}}, documents[:50])
+    opensearch.put(index, [json.dumps(document).encode() for document in documents[50:]])
+    return index
 
 
 @pytest.mark.parametrize("kind", ORDERS)
 def test_batches_and_pages(
-    opensearch: Opensearch, kind: str, monkeypatch: pytest.MonkeyPatch
+    opensearch: Opensearch, ordered: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All documents are read once, in order; those with the same values are in one batch."""
     monkeypatch.setattr(search, "_PAGE", 7)
     monkeypatch.setattr(search, "_MAX_PAGE", 11)
-    index = opensearch.new_index()
-    type_, value = ORDERS[kind]
-    documents = [{"k": value(n // 3), "n": n % 3 // 2, "place": n} for n in range(300)]
-    fill(opensearch, index, {"k": {"type": type_}, "n": {"type": "byte"}}, documents)
-    options = {"cursor_columns": ["k", "n"], "max_records": 40}
-    batches = read_batches(opensearch, index, **options)
-    found = [document for batch in batches for _, document in batch]
-    assert sorted(each["place"] for each in found) == [*range(300)]
-    places = [(each["place"] // 3, each["n"]) for each in found]
-    assert places == sorted(places)
-    assert len(batches) > 4
-    assert all(40 <= len(batch) <= 60 for batch in batches[:-1])
-    assert not {p for b in batches[:-1] for p in [(b[-1][1]["k"], b[-1][1]["n"])]} & {
-        (b[0][1]["k"], b[0][1]["n"]) for b in batches[1:]
-    }
+    batches = read_batches(opensearch, ordered, cursor_columns=[kind, "n"], max_records=25)
+    found = [[(each["place"] // 3, each["n"]) for _, each in batch] for batch in batches]
+    places = [place for batch in found for place in batch]
+    assert places == sorted((n // 3, n % 3 // 2) for n in range(90))
+    assert len(batches) > 2 and all(25 <= len(batch) <= 40 for batch in batches[:-1])
+    assert all(before[-1] < after[0] for before, after in pairwise(found))
+    ids = {id_ for batch in batches for id_, _ in batch}
+    assert len(ids) == 90
     assert opensearch.call("GET", "/_search/point_in_time/_all") == {"pits": []}
 
 
@@ -241,7 +251,7 @@ sinks:
     assert found == {
         f"n{n % 4}": {
             "name": f"n{n % 4}", "n": n, "total": 12345678901234567890.10,
-            "at": (START + timedelta(milliseconds=n)).isoformat().replace("+00:00", "Z"),
+            "at": _millis(n).replace("+00:00", "Z"),
             "origin_index": index, "document": ids[n],
         }
         for n in range(16, 20)
