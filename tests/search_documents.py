@@ -36,7 +36,7 @@ class ReadDocuments(Documents):
     @pytest.fixture
     def options(self, url: str, index: str, opensearch: Opensearch) -> dict[str, Any]:
         fields = {"dynamic": False, "properties": {PLACE: {"type": "long"}}}
-        settings = {"number_of_shards": 2}
+        settings = {"number_of_shards": 1}
         opensearch.call("PUT", f"/{index}", {"mappings": fields, "settings": settings})
         return {**_options(url, index), "cursor_columns": [PLACE]}
 

@@ -1,70 +1,20 @@
-"""Documents that are written to OpenSearch: types, IDs, rejected rows, indexes, and retries."""
+"""Documents that are written to OpenSearch: types, IDs, rejected rows, and indexes."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from opensearch_writing import IDS, contents, messages, opened, sink_of
 
-from penstock.connectors.http.opensearch import ElasticsearchSink, OpensearchSink
-from penstock.core.errors import PenstockError, Permanent, Transient
-from penstock.formats.json import Json, JsonConfig
-from penstock.sdk import BatchId, Failure
+from penstock.sdk import BatchId
 from servers.opensearch import Opensearch
-from servers.web import PASSWORD, USER, Web
 
-IDS = pa.schema([("a", pa.string()), ("b", pa.string())])
 NAN, INFINITY = float("nan"), float("inf")
-
-
-def sink_of(url: str, primary_key: Sequence[str] = (), **options: Any) -> OpensearchSink:
-    """Returns a sink as the planner makes it. With a primary key it has the mode `upsert`."""
-    format_ = JsonConfig.model_validate(options.pop("format", {}))
-    given = {"url": url, "retry": {"attempts": 2, "backoff": "10ms"}, **options}
-    sink = OpensearchSink(OpensearchSink.config_type.model_validate(given))  # type: ignore[arg-type]
-    sink.format = Json(format_)
-    if primary_key:
-        sink.mode, sink.primary_key = "upsert", tuple(primary_key)
-    return sink
-
-
-@contextmanager
-def opened(server: Opensearch, columns: pa.Schema, **options: Any) -> Iterator[Any]:
-    """Yields a function that writes rows and returns the failures. Its `writer` is the writer."""
-    sink = sink_of(server.url, **options)
-    sink.check_schema(columns)
-    client = sink.open()
-    writer = sink.writer(client, BatchId("q", 0), 0, columns)
-
-    def write(
-        rows: Sequence[dict[str, Any]], operations: Sequence[str] | None = None
-    ) -> Sequence[Failure]:
-        batch = pa.RecordBatch.from_pylist(list(rows), schema=columns)
-        assert sink.format is not None
-        payloads = sink.format.encode(batch).payloads
-        return writer.write(batch, payloads, None if operations is None else pa.array(operations))
-
-    write.writer = writer  # type: ignore[attr-defined]
-    try:
-        yield write
-    finally:
-        client.close()
-
-
-def contents(server: Opensearch, index: str) -> dict[str, Any]:
-    return {id_: json.loads(text) for id_, text in server.documents(index).items()}
-
-
-def messages(failures: Sequence[Failure]) -> dict[int, tuple[str, str]]:
-    return {each.index: (str(each.error.code), each.error.message) for each in failures}
 
 
 def test_types(opensearch: Opensearch) -> None:
@@ -135,7 +85,7 @@ def test_forms_of_times_and_decimals(opensearch: Opensearch) -> None:
 def test_different_keys_have_different_ids(opensearch: Opensearch, key: str | None) -> None:
     """Rows of one key replace each other in order, also in one call; a delete removes the last."""
     chosen, index = random.Random(1), opensearch.new_index()
-    texts = ["".join(chosen.choices("a-%:2D", k=number % 4)) for number in range(24)]
+    texts = ["".join(chosen.choices("a-%:2D", k=number % 4)) for number in range(16)]
     columns = pa.schema([*IDS, ("n", pa.int64())])
     rows = [{"a": a, "b": b, "n": 0} for a in texts for b in texts]
     rows = [{**row, "n": number} for number, row in enumerate(rows)]
@@ -146,8 +96,8 @@ def test_different_keys_have_different_ids(opensearch: Opensearch, key: str | No
     client = sink.open()
     writer = sink.writer(client, BatchId("q", 0), 0, columns)
     assert sink.format is not None
-    for start in range(0, len(rows), 200):
-        batch = pa.RecordBatch.from_pylist(rows[start : start + 200], schema=columns)
+    for start in range(0, len(rows), 100):
+        batch = pa.RecordBatch.from_pylist(rows[start : start + 100], schema=columns)
         assert writer.write(batch, sink.format.encode(batch).payloads) == []
     found = [*contents(opensearch, index).values()]
     assert {(row["a"], row["b"]): row["n"] for row in found} == last
@@ -211,31 +161,6 @@ def test_indexes_of_rows(opensearch: Opensearch) -> None:
     assert messages(failures) == {1: ("unknown-index", f'there is no index "{name}-missing"')}
 
 
-def test_missing_index(opensearch: Opensearch) -> None:
-    """An index that nobody may create is an error by its code, before and during a run."""
-    index = opensearch.new_index()
-    sink = sink_of(opensearch.url, index=index, create=False)
-    with pytest.raises(Permanent, match=f'there is no index "{index}"') as raised:
-        sink.check()
-    assert raised.value.code == "unknown-index"
-    with (
-        opened(opensearch, IDS, index=index, create=False) as write,
-        pytest.raises(Permanent, match=f'there is no index "{index}"'),
-    ):
-        write([{"a": "1"}])
-    setting = {"transient": {"action.auto_create_index": "false"}}
-    opensearch.call("PUT", "/_cluster/settings", setting)
-    try:
-        with opened(opensearch, IDS, index=index) as write:
-            write.writer._server.known_indexes.add(index)
-            with pytest.raises(Permanent) as raised:
-                write([{"a": "1"}])
-    finally:
-        setting = {"transient": {"action.auto_create_index": None}}  # type: ignore[dict-item]
-        opensearch.call("PUT", "/_cluster/settings", setting)
-    assert raised.value.code == "unknown-index"
-
-
 def test_data_stream(opensearch: Opensearch) -> None:
     """An index template decides on the fields, and on a data stream."""
     name = opensearch.new_index()
@@ -248,108 +173,3 @@ def test_data_stream(opensearch: Opensearch) -> None:
         assert write([row]) == []
     assert opensearch.call("GET", f"/_data_stream/{name}")["data_streams"][0]["name"] == name
     assert [row["a"] for row in contents(opensearch, name).values()] == ["x"]
-
-
-def test_busy_and_blocked_indexes(opensearch: Opensearch) -> None:
-    """Documents are sent again after 429, and a denial stops the query."""
-    index = opensearch.new_index()
-    opensearch.call("PUT", f"/{index}")
-    busy = "index.blocks.read_only_allow_delete"
-    opensearch.call("PUT", f"/{index}/_settings", {busy: True})
-    with opened(opensearch, IDS, index=index) as write, pytest.raises(Transient) as raised:
-        write([{"a": "1"}])
-    assert raised.value.code == "http-429" and "flood-stage" in raised.value.message
-    retry = {"attempts": 500, "backoff": "20ms", "max_backoff": "20ms"}
-    with opened(opensearch, IDS, index=index, retry=retry) as write:
-        writing = ThreadPoolExecutor(1).submit(write, [{"a": "2"}, {"a": "3"}])
-        while write.writer.commit()["requests"] < 2:
-            assert not writing.done()
-        opensearch.call("PUT", f"/{index}/_settings", {busy: None})
-        assert writing.result(60) == []
-    assert sorted(row["a"] for row in contents(opensearch, index).values()) == ["2", "3"]
-    opensearch.call("PUT", f"/{index}/_settings", {"index.blocks.write": True})
-    with opened(opensearch, IDS, index=index) as write, pytest.raises(Permanent) as denied:
-        write([{"a": "4"}])
-    assert denied.value.code == "http-403"
-
-
-def test_size_of_requests(opensearch: Opensearch) -> None:
-    """A document that is larger than the server accepts is a dead letter; others are stored."""
-    index, chosen = opensearch.new_index(), random.Random(3)
-    sizes = [400_000] * 14 + [9_000_000, 10]
-    rows = [{"a": str(n), "b": chosen.randbytes(size // 2).hex()} for n, size in enumerate(sizes)]
-    opensearch.call("PUT", f"/{index}", {"mappings": {"enabled": False}})
-    with opened(opensearch, IDS, index=index, key="{a}", max_request_size="1MB") as write:
-        assert write(rows[:4]) == []
-        assert write.writer.commit()["requests"] == 2
-    options = {"index": index, "key": "{a}", "compression": "none", "max_request_size": "16MB"}
-    with opened(opensearch, IDS, **options) as write:
-        failures = write(rows[4:])
-    assert {n: code for n, (code, _) in messages(failures).items()} == {10: "too-large"}
-    found = contents(opensearch, index)
-    assert {id_: row["b"] for id_, row in found.items()} == {
-        row["a"]: row["b"] for row in rows if row["a"] != "14"
-    }
-
-
-@pytest.mark.parametrize(
-    ("auth", "header"),
-    [
-        (
-            {"username": USER, "password": PASSWORD},
-            "Basic bWFkZS11cC11c2VyOm1hZGUtdXAtcGFzc3dvcmQ=",
-        ),
-        ({"api_key": "made-up-key"}, "ApiKey made-up-key"),
-        ({"token": "made-up-token"}, "Bearer made-up-token"),
-    ],
-)
-def test_credentials(web_server: Web, auth: dict[str, str], header: str) -> None:
-    sink_of(f"{web_server.url}/kept", index="i", auth=auth).check()
-    assert web_server.requests("_bulk")[-1]["headers"]["authorization"] == header
-    sink = sink_of(f"{web_server.url}/strict", index="i", auth=auth)
-    if "username" in auth:
-        sink.check()
-        return
-    with pytest.raises(Permanent) as raised:
-        sink.check()
-    assert (raised.value.code, raised.value.hint) == (
-        "http-401", "Check the credentials of the option auth.",
-    )  # fmt: skip
-    assert "made-up" not in f"{raised.value.message}{sink.config!r}{sink.config.model_dump()}"
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"index": "i-{missing}"}, 'index: unknown column "missing"'),
-        ({"key": "a"}, 'expected a template, found the name of the column "a"'),
-        ({"key": "{tags}"}, 'key: column "tags" has the type ARRAY<STRING>'),
-        ({"key": "{raw}"}, 'key: column "raw" has the type BINARY'),
-        ({"key": "x"}, "rows that differ only in a would overwrite each other"),
-        ({"key": "{a}-{b}"}, 'column "b" is not in the primary key: after a change of it the old '
-                             "document would remain"),
-        ({"index": "i-{b}"}, 'column "b" is not in the primary key: after a change of it the old '
-                             "document would remain"),
-        ({"action": "create"}, "mode: upsert requires action: index"),
-    ],
-)  # fmt: skip
-def test_options_that_do_not_fit_the_columns(options: dict[str, Any], expected: str) -> None:
-    columns = pa.schema(
-        [*IDS, ("tags", pa.list_(pa.string())), ("raw", pa.binary())]
-    )  # fmt: skip
-    sink = sink_of("http://localhost:1", ("a",), **{"index": "i", **options})
-    with pytest.raises(PenstockError) as raised:
-        sink.check_schema(columns)
-    assert expected in str(raised.value)
-
-
-def test_columns_and_formats_that_are_no_documents() -> None:
-    sink = sink_of("http://localhost:1", index="i")
-    with pytest.raises(PenstockError, match='column "_id" has the name of metadata') as raised:
-        sink.check_schema(pa.schema([("_id", pa.string())]))
-    assert raised.value.code == "reserved-column"
-    sink = ElasticsearchSink(sink.config)
-    sink.format = None
-    with pytest.raises(PenstockError, match="expected format: json") as raised:
-        sink.check_schema(IDS)
-    assert raised.value.code == "wrong-format"

@@ -116,6 +116,7 @@ def test_documents_without_order(opensearch: Opensearch, monkeypatch: pytest.Mon
     (batch,) = read_batches(opensearch, f"{name}-*", query={"range": {"n": {"gte": 4}}})
     assert sorted(id_ for id_, _ in batch) == sorted([str(n) for n in range(4, 10)] * 2)
     assert read_batches(opensearch, f"{name}-missing-*", cursor_columns=["n"]) == []
+    assert read_batches(opensearch, f"{name}-missing-*") == []
 
 
 def test_large_documents(opensearch: Opensearch, monkeypatch: pytest.MonkeyPatch) -> None:

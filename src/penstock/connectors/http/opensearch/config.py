@@ -87,7 +87,7 @@ class DocumentSinkConfig(ServerConfig):
     create: bool = True
     """Creates a missing index, with fields of the types of the columns, unless an index template of
     the server defines fields. Without this option a missing index is an error."""
-    max_request_size: ByteSize = Field(default=8 << 20, ge=1)
+    max_request_size: ByteSize = Field(default=8_000_000, ge=1)
     """The size of a request body, before compression. A larger document is sent alone."""
     compression: Literal["gzip", "none"] = "gzip"
     """The compression of request bodies."""

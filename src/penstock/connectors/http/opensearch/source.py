@@ -81,7 +81,7 @@ class DocumentSource(ReplayableSource[DocumentSourceConfig]):
 
     def latest_offset(self, start: Offset) -> Offset:
         if not self.config.cursor_columns:
-            return {"after": []}
+            return {"after": []} if self._search.count([], limit=1) else start
         now = monotonic()
         if self.config.watch and now < self._next_poll:
             return start

@@ -168,14 +168,15 @@ class DocumentWriter(Writer):
         Equal ones were written before: by this batch before a crash, or by a request whose response
         was lost.
         """
-        from msgspec import json
+        from msgspec import Raw, json
 
         if not conflicts:
             return []
         names = [{"_index": each.index, "_id": each.id} for each, _ in conflicts]
-        stored = json.decode(self._server.call("POST", "/_mget", {"docs": names}))["docs"]
+        answer = self._server.call("POST", "/_mget", {"docs": names})
+        stored = json.decode(answer, type=dict[str, list[dict[str, Raw]]])["docs"]
         return [
             (document, error)
             for (document, error), other in zip(conflicts, stored, strict=True)
-            if other.get("_source") != json.decode(document.content or b"null")
+            if bytes(other.get("_source", b"")) != document.content
         ]
