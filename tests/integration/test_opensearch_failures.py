@@ -17,7 +17,7 @@ from servers.web import PASSWORD, USER, Web
 
 
 def test_missing_index(opensearch: Opensearch) -> None:
-    """An index that nobody may create is an error by its code, before and during a run."""
+    """A missing index that must not be created is an error by its code, before and during a run."""
     index = opensearch.new_index()
     sink = sink_of(opensearch.url, index=index, create=False)
     with pytest.raises(Permanent, match=f'there is no index "{index}"') as raised:
