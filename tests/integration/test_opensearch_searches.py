@@ -49,8 +49,10 @@ def read_batches(server: Opensearch, index: str, **options: Any) -> list[list[tu
         offset = end
 
 
-def fill(server: Opensearch, index: str, fields: Any, documents: Sequence[Any]) -> None:
-    body = {"mappings": {"properties": fields}, "settings": {"number_of_shards": 3}}
+def fill(
+    server: Opensearch, index: str, fields: Any, documents: Sequence[Any], shards: int = 3
+) -> None:
+    body = {"mappings": {"properties": fields}, "settings": {"number_of_shards": shards}}
     server.call("PUT", f"/{index}", body)
     if documents:
         server.put(index, [json.dumps(document).encode() for document in documents])
@@ -78,11 +80,11 @@ def ordered(opensearch: Opensearch) -> str:
     fields = {kind: {"type": kind} for kind in ORDERS}
     documents = [
         {"n": n % 3 // 2, "place": n, **{kind: value(n // 3) for kind, value in ORDERS.items()}}
-        for n in range(90)
+        for n in range(150)
     ]
     random.Random(1).shuffle(documents)
-    fill(opensearch, index, {**fields, "n": {"type": "byte"}}, documents[:50])
-    opensearch.put(index, [json.dumps(document).encode() for document in documents[50:]])
+    # More shards than are searched at once: the later ones know results of the earlier ones.
+    fill(opensearch, index, {**fields, "n": {"type": "byte"}}, documents, shards=8)
     return index
 
 
@@ -96,11 +98,11 @@ def test_batches_and_pages(
     batches = read_batches(opensearch, ordered, cursor_columns=[kind, "n"], max_records=25)
     found = [[(each["place"] // 3, each["n"]) for _, each in batch] for batch in batches]
     places = [place for batch in found for place in batch]
-    assert places == sorted((n // 3, n % 3 // 2) for n in range(90))
+    assert places == sorted((n // 3, n % 3 // 2) for n in range(150))
     assert len(batches) > 2 and all(25 <= len(batch) <= 40 for batch in batches[:-1])
     assert all(before[-1] < after[0] for before, after in pairwise(found))
     ids = {id_ for batch in batches for id_, _ in batch}
-    assert len(ids) == 90
+    assert len(ids) == 150
     assert opensearch.call("GET", "/_search/point_in_time/_all") == {"pits": []}
 
 

@@ -51,7 +51,7 @@ class CursorField(NamedTuple):
         """Returns the item of a sort."""
         options = {"order": direction, "unmapped_type": self.type}
         if self.type == "date_nanos":
-            # Without `missing: _first` OpenSearch 2 skips parts of an index after the first page.
+            # Without `missing: _first` OpenSearch 2 skips shards that have documents of the page.
             # No document that is read lacks the field.
             options |= {"numeric_type": self.type, "missing": "_first"}
         return {self.name: options}
