@@ -130,9 +130,13 @@ def test_large_documents(opensearch: Opensearch, monkeypatch: pytest.MonkeyPatch
          documents)  # fmt: skip
     (batch,) = read_batches(opensearch, index, cursor_columns=["n"])
     assert [document for _, document in batch] == documents
+    source = source_of(opensearch, index)
+    assert 1 <= len(source.sample(100)) < 5
+    source.close()
     opensearch.put(index, [json.dumps({"n": 20, "text": "x" * 400_000}).encode()])
-    with pytest.raises(Permanent, match="more than 300,000 bytes"):
+    with pytest.raises(Permanent, match="more than 300,000 bytes") as raised:
         read_batches(opensearch, index, cursor_columns=["n"])
+    assert raised.value.hint == "Exclude the document by the option query."
 
 
 def test_watch(opensearch: Opensearch) -> None:

@@ -59,9 +59,9 @@ class Search:
         return int(found["hits"]["total"]["value"])
 
     def hits(self, body: Mapping[str, Any]) -> list[Hit]:
-        """Returns the documents of one search."""
+        """Returns the documents of one search, fewer if the response would be too large."""
         full = {"query": self.query([]), "track_total_hits": False, **body}
-        return _hits(self._post(f"{index_path(self._index)}/_search", full))
+        return self._page(f"{index_path(self._index)}/_search", full)
 
     def nth(
         self, number: int, conditions: Sequence[Query], sort: Sequence[Query]
@@ -94,19 +94,22 @@ class Search:
                 "track_total_hits": False,
                 "seq_no_primary_term": True,
             }
-            while hits := self._page(body):
+            while hits := self._page("/_search", body):
                 yield hits
                 body["search_after"] = hits[-1].sort
                 if len(hits) < body["size"]:
                     return
 
-    def _page(self, body: dict[str, Any]) -> list[Hit]:
+    def _page(self, path: str, body: dict[str, Any]) -> list[Hit]:
         """Returns a page. Halves the size of pages that are too large to be read."""
         while True:
             try:
-                return _hits(self._post("/_search", body))
+                return _hits(self._post(path, body))
             except Permanent as error:
-                if error.code != "too-large" or body["size"] == 1:
+                if error.code != "too-large":
+                    raise
+                if body["size"] == 1:
+                    error.hint = "Exclude the document by the option query."
                     raise
                 body["size"] //= 2
 
