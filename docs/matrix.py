@@ -44,8 +44,9 @@ is strict: an excused test that passes is a failure. CI runs all tests against t
 started by `tests/servers`:
 
 """
-MADE = """moto simulates the AWS services and pymodbus simulates a Modbus device. Formats with
-a `registry` are tested against Apicurio Registry 3.3.3.
+MADE = """moto simulates the AWS services and pymodbus simulates a Modbus device. OpenSearch stands
+in for Elasticsearch, with requests for points in time that are translated. Formats with a
+`registry` are tested against Apicurio Registry 3.3.3.
 
 `./dev docs` generates this page from the declarations of the components, which the contract
 verifies, and from the tests collected by pytest.

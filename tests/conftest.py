@@ -28,6 +28,8 @@ pytest_plugins = [
             "modbus",
             "mosquitto",
             "nats",
+            "opensearch",
+            "elasticsearch",
             "peer",
             "postgres",
             "pulsar",

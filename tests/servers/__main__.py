@@ -19,6 +19,7 @@ from servers.clickhouse import DATABASE, PASSWORD, USER, ClickHouse
 from servers.ferretdb import FerretDb
 from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
+from servers.opensearch import Opensearch
 from servers.postgres import Postgres
 from servers.server import Server
 
@@ -89,6 +90,16 @@ def influxdb(*, port: Port = 8086) -> None:
         lambda: InfluxdbWithDatabase(port),
         f"{Influxdb.title} is ready, with url: http://127.0.0.1:{port}, database: penstock "
         f"and auth: {{username: {influx.USER}, password: {influx.PASSWORD}}}",
+    )
+
+
+@app.command(help=f"{Opensearch.title}, one node without security.")
+def opensearch(*, port: Port = 9200) -> None:
+    """Runs a search engine."""
+    _run(
+        port,
+        lambda: Opensearch(port),
+        f"{Opensearch.title} is ready, with url: http://127.0.0.1:{port}",
     )
 
 

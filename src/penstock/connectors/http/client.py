@@ -127,23 +127,19 @@ class AsyncHttpClient:
 class HttpClient:
     """A blocking client with an event loop in a thread. Used by many batches."""
 
-    def __init__(
-        self, config: SendingConfig, concurrency: int = 1, max_size: int | None = None
-    ) -> None:
-        """Creates a client that sends up to `concurrency` requests at once.
-
-        With `max_size` the bodies of responses are complete, as in `AsyncHttpClient.request`.
-        """
-        self._config, self._concurrency, self._max_size = config, concurrency, max_size
+    def __init__(self, config: SendingConfig, concurrency: int = 1) -> None:
+        """Creates a client that sends up to `concurrency` requests at once."""
+        self._config, self._concurrency = config, concurrency
         self._event_loop = EventLoopThread()
         self._client = self._event_loop.run(self._create_client())
 
-    def send(self, requests: Sequence[Request]) -> list[Response]:
+    def send(self, requests: Sequence[Request], max_size: int | None = None) -> list[Response]:
         """Sends requests in parallel and returns their final responses, in order.
 
-        Raises Transient if the attempts of a request are used up.
+        With `max_size` the bodies are complete, see `AsyncHttpClient.request`. Raises Transient if
+        the attempts of a request are used up.
         """
-        return self._event_loop.run(self._send_all(requests))
+        return self._event_loop.run(self._send_all(requests, max_size))
 
     def check(self, url: str) -> None:
         """Sends a HEAD request. Raises Transient or Permanent if the server is unreachable.
@@ -163,13 +159,13 @@ class HttpClient:
         config = self._config
         return AsyncHttpClient(config.auth, config.tls_settings, config.timeout, config.retry)
 
-    async def _send_all(self, requests: Sequence[Request]) -> list[Response]:
+    async def _send_all(self, requests: Sequence[Request], max_size: int | None) -> list[Response]:
         semaphore = asyncio.Semaphore(self._concurrency)
 
         async def send(request: Request) -> Response:
             async with semaphore:
                 return await self._client.request_with_retry(
-                    request, self._max_size, self._config.is_final
+                    request, max_size, self._config.is_final
                 )
 
         tasks = [asyncio.ensure_future(send(request)) for request in requests]

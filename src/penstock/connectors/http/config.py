@@ -6,7 +6,7 @@ import base64
 import hmac
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -59,7 +59,7 @@ def matches_status(status: int, patterns: Sequence[int | str]) -> bool:
 class HttpAuth(Auth):
     """Basic authentication (user name and password) or bearer authentication (token)."""
 
-    alternatives = (("username", "password"), ("token",))
+    alternatives: ClassVar[tuple[tuple[str, ...], ...]] = (("username", "password"), ("token",))
 
     username: str | None = None
     """The user name of basic authentication."""

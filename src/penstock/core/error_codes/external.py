@@ -54,6 +54,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "unavailable": "The external system is not available.",
     "unknown-bucket": "A bucket does not exist.",
     "unknown-database": "The database of a URL does not exist.",
+    "unknown-index": "An index of a search engine does not exist.",
     "unknown-offset": "An offset does not exist.",
     "unknown-partition": "A partition does not exist.",
     "unknown-schema": "The schema registry has no schema with the ID.",

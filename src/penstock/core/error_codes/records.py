@@ -16,6 +16,7 @@ RECORD_CODES: Mapping[str, str] = {
     "function-crashed": "A function ended its process.",
     "function-failed": "A function raised an exception.",
     "integer-too-large": "An integer does not fit into 64 bits.",
+    "invalid-index": "The name of the index of a document is null or invalid.",
     "invalid-key": "The key of a record is null or invalid.",
     "invalid-timestamp": "A timestamp is out of range.",
     "late": "A row arrived after its watermark.",

@@ -90,6 +90,7 @@ USER_CODES: Mapping[str, str] = {
     "read-only-table": "A table that cannot be written is the target of INSERT.",
     "read-twice": "A source that removes records after reading is read by several queries.",
     "reads-sink": "A query reads a sink.",
+    "reserved-column": "A column has a name that the system of a sink reserves.",
     "several-documents": "A file contains several YAML documents.",
     "several-languages": "A pipeline consists of files in different languages.",
     "state-of-changes": "A query with state reads changes that cannot be retracted from its state.",
@@ -147,6 +148,7 @@ USER_CODES: Mapping[str, str] = {
     "watermark-expression": "A transform has a watermark with an expression.",
     "watermark-in-sql": "A query defines a watermark in SQL.",
     "wrong-arguments": "A function has other parameters than its call or its declaration.",
+    "wrong-format": "A sink requires another format.",
     "wrong-key": "The key of a Redis sink lacks columns of the primary key.",
     "wrong-kind": "A definition is of another kind than the statement requires.",
 }

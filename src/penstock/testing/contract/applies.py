@@ -70,9 +70,15 @@ def once_per_component(test: F) -> F:
 
 
 def once_per_transport(test: F) -> F:
-    """Marks a test of the client: it runs for the first contract class of each `transport`."""
+    """Marks a test of the client: it runs for the first contract class of each `transport`.
+
+    It does not run for a component with the `implementation` of another one.
+    """
     vars(test)["shared_by"] = lambda contract: (contract.component, contract.transport)
-    return test
+    return run_if(
+        lambda contract: contract.implementation is None,
+        lambda contract: f"the test runs for {contract.implementation.__name__}",
+    )(test)
 
 
 def optional_fixture(fixture: F) -> F:

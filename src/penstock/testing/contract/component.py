@@ -76,6 +76,9 @@ class ComponentContract:
     unavailable server, authentication, back-pressure, and pipelines run by Spark.
     """
 
+    implementation: ClassVar[type[Component[Any]] | None] = None
+    """The class of another type with the same client. Its contract has the tests of the client."""
+
     payload_kind: ClassVar[Literal["bytes", "text", "lines", "rows"] | None] = None
     """The payloads that the transport carries.
 

@@ -94,8 +94,7 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
             client.close()
 
     def open(self) -> HttpClient:
-        config = self.config
-        return HttpClient(config, config.concurrency, config.max_message_size)
+        return HttpClient(self.config, self.config.concurrency)
 
     def lookup(self, client: HttpClient, keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
         requests, count = KeyRequests(self.config, keys), self.config.max_keys
@@ -128,7 +127,7 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
             else:
                 _reject(read, str(config.url), group, made, refused)
         found: list[Found] = []
-        responses = client.send([each.request for each in sent])
+        responses = client.send([each.request for each in sent], config.max_message_size)
         for (group, request), response in zip(sent, responses, strict=True):
             if config.is_missing(response.status):
                 continue

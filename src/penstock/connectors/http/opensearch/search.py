@@ -1,0 +1,140 @@
+"""Searches in an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from penstock.connectors.http.opensearch.api import SearchServer, index_path
+from penstock.connectors.http.opensearch.cursor import Query, all_of
+from penstock.connectors.http.opensearch.point_in_time import KEEP_ALIVE, PointInTime
+from penstock.sdk import Permanent
+
+_COMPLETE = "allow_partial_search_results=false"
+"""A search that misses a part of the index fails."""
+_PAGE, _MAX_PAGE = 1_000, 10_000
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document that a search has found."""
+
+    index: str
+    id: str
+    number: int
+    """The sequence number of the last change of the document, in its part of the index."""
+    sort: list[Any]
+    content: bytes | None
+
+
+class Search:
+    """Searches for the documents of a query in an index."""
+
+    def __init__(self, server: SearchServer, index: str, query: Query) -> None:
+        self._server, self._index, self._query = server, index, query
+
+    def query(self, conditions: Sequence[Query]) -> Query:
+        """Returns the query with further conditions."""
+        return all_of([self._query, *conditions])
+
+    def types(self, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Returns the types of fields in the indexes that have them, by name."""
+        from msgspec import json
+
+        if not names:
+            return {}
+        fields = ",".join(quote(name, safe="") for name in names)
+        path = f"{index_path(self._index)}/_field_caps?fields={fields}"
+        found = json.decode(self._server.call("GET", path, index=self._index))
+        return {name: [*types] for name, types in found["fields"].items()}
+
+    def count(self, conditions: Sequence[Query], limit: int | None = None) -> int:
+        """Returns the number of documents, or at most `limit`."""
+        from msgspec import json
+
+        body = {"size": 0, "query": self.query(conditions), "track_total_hits": limit or True}
+        found = json.decode(self._post(f"{index_path(self._index)}/_search", body))
+        return int(found["hits"]["total"]["value"])
+
+    def hits(self, body: Mapping[str, Any]) -> list[Hit]:
+        """Returns the documents of one search, fewer if the response would be too large."""
+        full = {"query": self.query([]), "track_total_hits": False, **body}
+        return self._page(f"{index_path(self._index)}/_search", full)
+
+    def nth(
+        self, number: int, conditions: Sequence[Query], sort: Sequence[Query]
+    ) -> list[Any] | None:
+        """Returns the values of a sort of the `number`th document; None if there are fewer.
+
+        Documents with the same values at the end of a page count as one.
+        """
+        body = {"_source": False, "query": self.query(conditions), "sort": sort}
+        while True:
+            size = min(number, _MAX_PAGE)
+            hits = self.hits({**body, "size": size})
+            if len(hits) < size:
+                return None
+            number -= size
+            if not number:
+                return hits[-1].sort
+            body["search_after"] = hits[-1].sort
+
+    def pages(
+        self, point_in_time: PointInTime, conditions: Sequence[Query], sort: Sequence[Query]
+    ) -> Iterator[list[Hit]]:
+        """Yields the documents of a point in time, page by page."""
+        with point_in_time.opened(self._server, self._index) as id_:
+            body: dict[str, Any] = {
+                "pit": {"id": id_, "keep_alive": KEEP_ALIVE},
+                "query": self.query(conditions),
+                "sort": [*sort, *({name: "asc"} for name in point_in_time.tiebreakers)],
+                "size": _PAGE,
+                "track_total_hits": False,
+                "seq_no_primary_term": True,
+            }
+            while hits := self._page("/_search", body):
+                yield hits
+                body["search_after"] = hits[-1].sort
+                if len(hits) < body["size"]:
+                    return
+
+    def _page(self, path: str, body: dict[str, Any]) -> list[Hit]:
+        """Returns a page. Halves the size of pages that are too large to be read."""
+        while True:
+            try:
+                return _hits(self._post(path, body))
+            except Permanent as error:
+                if error.code != "too-large":
+                    raise
+                if body["size"] == 1:
+                    error.hint = "Exclude the document by the option query."
+                    raise
+                body["size"] //= 2
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> bytes:
+        return self._server.call("POST", f"{path}?{_COMPLETE}", body, self._index)
+
+
+def _hits(response: bytes) -> list[Hit]:
+    from msgspec import Raw, json
+
+    found = json.decode(response, type=dict[str, Raw])
+    hits = json.decode(
+        json.decode(found["hits"], type=dict[str, Raw])["hits"], type=list[dict[str, Raw]]
+    )
+    return [_hit(hit) for hit in hits]
+
+
+def _hit(hit: Mapping[str, Any]) -> Hit:
+    from msgspec import json
+
+    source = hit.get("_source")
+    return Hit(
+        json.decode(hit["_index"]),
+        json.decode(hit["_id"]),
+        json.decode(hit.get("_seq_no", b"0")),
+        json.decode(hit.get("sort", b"[]")),
+        None if source is None else bytes(source),
+    )
