@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.mysql.changes import MysqlChangesSource
 from penstock.connectors.mysql.config import MysqlSourceConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import exact_item, to_rows
 from penstock.connectors.mysql.transactions import open_transactions
+from penstock.sdk import Component, Context
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection, TableSource
 from penstock.sdk.database.row_conversion import RowConversion
@@ -48,6 +50,14 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
 
     extra = "mysql"
     client_modules = ("pymysql",)
+
+    @classmethod
+    def create(
+        cls, config: MysqlSourceConfig, context: Context | None = None
+    ) -> Component[MysqlSourceConfig]:
+        if config.changes and not (context is not None and context.lookup):
+            return MysqlChangesSource(config, context)
+        return super().create(config, context)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

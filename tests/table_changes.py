@@ -1,0 +1,121 @@
+"""Receivers of changes of tables, which tests stop and kill, and the rows that they write."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.core.errors import PenstockError
+from penstock.core.log import Silent
+from penstock.runtime.receiving.receivers import Receiver
+from penstock.runtime.retry import RetryState
+from penstock.sdk import Context, Read
+from penstock.sdk.database.changes import ChangesSource
+from penstock.sdk.operations import add_operation
+from penstock.spec.runtime_models import Restart
+
+Row = dict[str, Any]
+
+
+class Changes:
+    """A receiver of changes that is stopped and killed, and the rows that it has written."""
+
+    def __init__(self, source: ChangesSource[Any]) -> None:
+        self.source = source
+        self.errors: list[PenstockError] = []
+        self._receiver: Receiver | None = None
+        self._closed = threading.Event()
+        self._offset = source.initial_offset()
+        self.rows: list[Row] = []
+
+    def start(self) -> None:
+        """Starts the receiver, which starts again after each end."""
+        retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
+        self._receiver = Receiver(self.source, Silent(), retries)
+        self._closed.clear()
+        self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
+        self._thread.start()
+
+    def _poll(self, receiver: Receiver) -> None:
+        while not self._closed.wait(0.02):
+            error = receiver.poll()
+            if error is not None:
+                self.errors.append(error)
+
+    def kill(self) -> None:
+        """Kills the process. It starts again."""
+        assert self._receiver is not None
+        self._receiver.kill()
+
+    def stop(self) -> None:
+        """Stops the receiver."""
+        self._closed.set()
+        self._thread.join()
+        assert self._receiver is not None
+        self._receiver.request_stop()
+        self._receiver.wait(time.monotonic() + 10)
+
+    def read(self) -> list[Row]:
+        """Reads the rows since the last call."""
+        end = self.source.latest_offset(self._offset)
+        found = Read(metadata=("lsn", "transaction", "snapshot"))
+        rows = [
+            row
+            for partition in self.source.partitions(self._offset, end)
+            for batch in self.source.read(partition, found)
+            for row in batch.to_pylist()
+        ]
+        assert found.bad == []
+        self._offset = end
+        self.rows += rows
+        return rows
+
+    def table(self) -> dict[Any, Row]:
+        """Applies all changes in their order. Returns the rows by key."""
+        self.read()
+        rows: dict[Any, Row] = {}
+        columns = self.source.columns
+        assert columns is not None
+        names = [name for name in columns.names if name != "_op"]
+        for row in self.rows:
+            key = tuple(row[name] for name in self.source.primary_key)
+            if row["_op"] == "d":
+                rows.pop(key, None)
+            else:
+                rows[key] = {name: row[name] for name in names}
+        return rows
+
+    def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
+        """Waits for a condition."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
+            time.sleep(0.05)
+
+
+def changes_of(component: Any, config: Any, state: Path) -> Changes:
+    """Returns the changes of a table by a checked source with its columns and its key."""
+    made = component.create(config, Context(node="orders", state=state))
+    assert isinstance(made, ChangesSource)
+    made.check()
+    columns = made.infer_schema()
+    assert columns is not None
+    made.columns = add_operation(columns, made.operation_column)
+    made.primary_key = made.infer_primary_key()
+    return Changes(made)
+
+
+def fails(changes: Changes, text: str) -> PenstockError:
+    """Starts the receiver and waits for its error."""
+    changes.start()
+    deadline = time.monotonic() + 30
+    while not changes.errors:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    changes.stop()
+    error = changes.errors.pop()
+    assert text in error.message, error.message
+    return error
