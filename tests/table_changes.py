@@ -30,6 +30,8 @@ class Changes:
         self._closed = threading.Event()
         self._offset = source.initial_offset()
         self.rows: list[Row] = []
+        self._table: dict[Any, Row] = {}
+        self._applied = 0
 
     def start(self) -> None:
         """Starts the receiver, which starts again after each end."""
@@ -38,6 +40,11 @@ class Changes:
         self._closed.clear()
         self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
         self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the receiver was started and not stopped."""
+        return self._receiver is not None and not self._closed.is_set()
 
     def _poll(self, receiver: Receiver) -> None:
         while not self._closed.wait(0.02):
@@ -74,19 +81,19 @@ class Changes:
         return rows
 
     def table(self) -> dict[Any, Row]:
-        """Applies all changes in their order. Returns the rows by key."""
+        """Applies the changes since the last call in their order. Returns the rows by key."""
         self.read()
-        rows: dict[Any, Row] = {}
         columns = self.source.columns
         assert columns is not None
         names = [name for name in columns.names if name != "_op"]
-        for row in self.rows:
+        for row in self.rows[self._applied :]:
             key = tuple(row[name] for name in self.source.primary_key)
             if row["_op"] == "d":
-                rows.pop(key, None)
+                self._table.pop(key, None)
             else:
-                rows[key] = {name: row[name] for name in names}
-        return rows
+                self._table[key] = {name: row[name] for name in names}
+        self._applied = len(self.rows)
+        return self._table
 
     def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
         """Waits for a condition."""
@@ -109,8 +116,9 @@ def changes_of(component: Any, config: Any, state: Path) -> Changes:
 
 
 def fails(changes: Changes, text: str) -> PenstockError:
-    """Starts the receiver and waits for its error."""
-    changes.start()
+    """Starts the receiver, if it is not running, and waits for its error."""
+    if not changes.is_running:
+        changes.start()
     deadline = time.monotonic() + 30
     while not changes.errors:
         assert time.monotonic() < deadline

@@ -64,7 +64,6 @@ class EventParser:
     file: LogFile
     _transaction: Transaction | None = None
     _begun: bool = False
-    _is_xa: bool = False
     _changes: int = 0
     _tables: dict[int, list[Column]] = field(default_factory=dict)
 
@@ -86,7 +85,8 @@ class EventParser:
         elif kind == "XidEvent":
             self._end()
         elif kind == "XAPrepareEvent":
-            self._check_rows(Effect.XA, offset)
+            if not event.one_phase:
+                self._check_rows(Effect.XA, offset)
             self._end()
         elif kind == "QueryEvent":
             yield from self._statement(event, offset)
@@ -120,7 +120,7 @@ class EventParser:
         time = dt.datetime.fromtimestamp(event.timestamp, dt.UTC)
         text = self.file.text(start)
         self._transaction = Transaction(self.file.at(start), text, id_, time)
-        self._begun, self._is_xa, self._changes = False, False, 0
+        self._begun, self._changes = False, 0
         return Begin(self._transaction)
 
     def _end(self) -> None:
@@ -132,7 +132,7 @@ class EventParser:
         if effect is Effect.XA and not self._begun:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
-            self._begun = self._is_xa = "START" in event.query.upper()[:12]
+            self._begun = "START" in event.query.upper()[:12]
         elif effect is Effect.BEGIN:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
@@ -151,7 +151,7 @@ class EventParser:
 
     def _check_rows(self, effect: Effect, offset: int) -> None:
         """Raises Permanent if rows of the table have come whose transaction may not commit."""
-        if self._changes and (effect is Effect.ROLLBACK or self._is_xa):
+        if self._changes:
             raise self._unknown(effect, offset)
 
     def _unknown(self, effect: Effect, offset: int) -> Permanent:
