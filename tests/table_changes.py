@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, Transient
 from penstock.core.log import Silent
 from penstock.runtime.receiving.receivers import Receiver
 from penstock.runtime.retry import RetryState
@@ -16,17 +16,23 @@ from penstock.sdk import Context, Read
 from penstock.sdk.database.changes import ChangesSource
 from penstock.sdk.operations import add_operation
 from penstock.spec.runtime_models import Restart
+from penstock.testing.contract.receiver_harness import ReceivingInThread, start_warm_python
 
 Row = dict[str, Any]
 
 
 class Changes:
-    """A receiver of changes that is stopped and killed, and the rows that it has written."""
+    """A receiver of changes that is stopped and killed, and the rows that it has written.
 
-    def __init__(self, source: ChangesSource[Any]) -> None:
+    It is a process as in a run, or a thread of the tests (`in_thread`).
+    """
+
+    def __init__(self, source: ChangesSource[Any], *, in_thread: bool = False) -> None:
         self.source = source
-        self.errors: list[PenstockError] = []
+        self._errors: list[PenstockError] = []
+        self._in_thread = in_thread
         self._receiver: Receiver | None = None
+        self._of_thread: ReceivingInThread | None = None
         self._closed = threading.Event()
         self._offset = source.initial_offset()
         self.rows: list[Row] = []
@@ -35,8 +41,12 @@ class Changes:
 
     def start(self) -> None:
         """Starts the receiver, which starts again after each end."""
+        if self._in_thread:
+            self._of_thread = ReceivingInThread(self.source)
+            return
         retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
-        self._receiver = Receiver(self.source, Silent(), retries)
+        python = start_warm_python().launcher
+        self._receiver = Receiver(self.source, Silent(), retries, python=python)
         self._closed.clear()
         self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
         self._thread.start()
@@ -44,13 +54,24 @@ class Changes:
     @property
     def is_running(self) -> bool:
         """Whether the receiver was started and not stopped."""
-        return self._receiver is not None and not self._closed.is_set()
+        return self._of_thread is not None or (
+            self._receiver is not None and not self._closed.is_set()
+        )
+
+    @property
+    def errors(self) -> list[PenstockError]:
+        """The errors other than transient ones, since the start of a thread."""
+        if self._of_thread is None:
+            return self._errors
+        found = [e for e in self._of_thread.errors if not isinstance(e, Transient)]
+        assert all(isinstance(error, PenstockError) for error in found), found
+        return [error for error in found if isinstance(error, PenstockError)]
 
     def _poll(self, receiver: Receiver) -> None:
         while not self._closed.wait(0.02):
             error = receiver.poll()
             if error is not None:
-                self.errors.append(error)
+                self._errors.append(error)
 
     def kill(self) -> None:
         """Kills the process. It starts again."""
@@ -59,6 +80,10 @@ class Changes:
 
     def stop(self) -> None:
         """Stops the receiver."""
+        if self._of_thread is not None:
+            self._of_thread.close()
+            self._of_thread = None
+            return
         self._closed.set()
         self._thread.join()
         assert self._receiver is not None
@@ -103,7 +128,7 @@ class Changes:
             time.sleep(0.05)
 
 
-def changes_of(component: Any, config: Any, state: Path) -> Changes:
+def changes_of(component: Any, config: Any, state: Path, *, in_thread: bool = False) -> Changes:
     """Returns the changes of a table by a checked source with its columns and its key."""
     made = component.create(config, Context(node="orders", state=state))
     assert isinstance(made, ChangesSource)
@@ -112,7 +137,7 @@ def changes_of(component: Any, config: Any, state: Path) -> Changes:
     assert columns is not None
     made.columns = add_operation(columns, made.operation_column)
     made.primary_key = made.infer_primary_key()
-    return Changes(made)
+    return Changes(made, in_thread=in_thread)
 
 
 def fails(changes: Changes, text: str) -> PenstockError:
@@ -123,7 +148,8 @@ def fails(changes: Changes, text: str) -> PenstockError:
     while not changes.errors:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    error = changes.errors[0]
     changes.stop()
-    error = changes.errors.pop()
+    changes._errors.clear()
     assert text in error.message, error.message
     return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -202,6 +203,12 @@ class MysqlConnection(DbapiConnection):
 
         with suppress(pymysql.Error):
             self.client.close()
+
+    def abort(self) -> None:
+        """Closes the connection, also while another thread waits for the server."""
+        with suppress(OSError, AttributeError):
+            self.client._sock.shutdown(socket.SHUT_RDWR)
+        self.close()
 
     def insert(self, table: TableName, rows: pa.RecordBatch) -> None:
         self._insert(table, rows, "")

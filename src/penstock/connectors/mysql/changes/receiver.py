@@ -63,5 +63,6 @@ class MysqlReceiver(ChangesReceiver):
             self._files = {n: each for n, each in self._files.items() if n >= number}
 
     def close(self) -> None:
+        self._connection.abort()
         if self._lookup is not None:
-            self._lookup.close()
+            self._lookup.abort()

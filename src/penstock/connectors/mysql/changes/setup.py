@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.connectors.mysql.changes.charsets import BINARY, is_known
 from penstock.connectors.mysql.changes.snapshot import log_status
@@ -30,7 +31,7 @@ SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABL
 WHERE TABLE_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
 """
 _COLUMNS = """
-SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS
+SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, IS_NULLABLE FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = \0 AND TABLE_NAME = \0
 """
 _CASCADES = """
@@ -59,7 +60,6 @@ class Requirements:
         self._check_privileges(connection)
         schema, name = self._check_table(connection)
         self._check_columns(connection, schema, name)
-        self._check_key(connection)
         self._check_filters(connection, schema)
         connection.rollback()
 
@@ -138,7 +138,9 @@ class Requirements:
 
     def _check_columns(self, connection: MysqlConnection, schema: str, name: str) -> None:
         quoted = connection.dialect.table(self.table)
-        for column, declared, charset in connection.query(_COLUMNS, (schema, name)):
+        columns = connection.query(_COLUMNS, (schema, name))
+        self._check_key(connection, {each[0]: each for each in columns})
+        for column, declared, charset, _ in columns:
             if _UNSUPPORTED.match(declared):
                 raise Permanent(
                     f'the changes of the column "{column}" of the type {declared} cannot be read',
@@ -154,28 +156,25 @@ class Requirements:
                     hint=f"Run ALTER TABLE {quoted} CONVERT TO CHARACTER SET utf8mb4.",
                 )
 
-    def _check_key(self, connection: MysqlConnection) -> None:
-        columns = connection.columns(self.table)
-        assert columns is not None
+    def _check_key(
+        self, connection: MysqlConnection, columns: Mapping[str, tuple[Any, ...]]
+    ) -> None:
+        """Checks that rows can be read in the order of a key that all of them have."""
         quoted = connection.dialect.table(self.table)
         keys = [set(key) for key in connection.unique_keys(self.table)]
         if not self.key or set(self.key) not in keys:
             names = connection.dialect.quote_all(self.key) if self.key else "..."
+            of = f" ({', '.join(self.key)})" if self.key else ""
             raise Permanent(
-                f'the table "{self.table}" has no primary key ({", ".join(self.key)})'
-                if self.key
-                else f'the table "{self.table}" has no primary key',
-                code="no-unique-index",
+                f'the table "{self.table}" has no primary key{of}', code="no-unique-index",
                 hint=f"Run ALTER TABLE {quoted} ADD PRIMARY KEY ({names}).",
-            )
+            )  # fmt: skip
         for name in self.key:
-            field = columns.field(name)
-            if _UNORDERED.match(declared_type(field)) or (
-                field.nullable and not _is_primary(connection, self.table, name)
-            ):
+            _, declared, _, nullable = columns[name]
+            if _UNORDERED.match(declared) or nullable == "YES":
                 raise Permanent(
-                    f'the column "{name}" of the key of "{self.table}" is '
-                    f"{declared_type(field)} or may be null, and rows are not read in its order",
+                    f'the column "{name}" of the key of "{self.table}" is {declared} or may be '
+                    "null, and rows are not read in its order",
                     code="unsupported-table",
                     hint="Set primary_key to a unique key of numbers, text or times without null.",
                 )
@@ -210,7 +209,3 @@ def declared_types(connection: MysqlConnection, table: TableName) -> Mapping[str
     """Returns the declared type of each column of a table."""
     columns = connection.columns(table)
     return {each.name: declared_type(each) for each in columns or ()}
-
-
-def _is_primary(connection: MysqlConnection, table: TableName, name: str) -> bool:
-    return name in connection.primary_key(table)

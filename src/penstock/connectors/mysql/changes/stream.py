@@ -26,6 +26,8 @@ _MAX_BYTES = 8 << 20
 _HEARTBEAT_SECONDS = 0.5
 _CONNECTIONS = 2
 """Of the stream, and of the library's queries of settings."""
+_SESSION = "SET SESSION net_write_timeout = 604800, wait_timeout = 604800"
+"""The server waits for a receiver whose journal is full."""
 _READING_LOG = 1236
 _GONE = ("could not find first log file", "client requested master to start replication from",
          "impossible position", "purged")  # fmt: skip
@@ -131,6 +133,7 @@ class BinlogStream:
         if len(self._connections) == _CONNECTIONS or self._is_closed:
             raise self._lost("the connection has ended")
         options.pop("db", None)
+        options["init_command"] = _SESSION
         connection = pymysql.connect(**options)
         self._connections.append(connection)
         return connection
