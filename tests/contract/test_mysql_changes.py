@@ -6,7 +6,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from penstock.connectors.mysql.changes import snapshot
 from penstock.core.errors import OptionError, PenstockError
 from penstock.sdk import Read
 from penstock.sdk.database.changes.progress import DONE, Progress
-from servers.mariadb import PASSWORD, MariaDb
+from servers.mariadb import DATABASE, PASSWORD, MariaDb
 from table_changes import Changes, Row, changes_of, fails
 
 Execute = Callable[..., list[tuple[Any, ...]]]
@@ -99,13 +99,14 @@ def test_random_changes_during_the_snapshot(
 
     A process is killed, and a thread stops.
     """
+    rows, parts = (25_000, (5000, 15_000)) if has_snapshot_position else (6000, (1200, 3000))
     if not has_snapshot_position:
         monkeypatch.setattr(snapshot, "_snapshot_position", lambda connection: None)
     monkeypatch.setattr(snapshot, "CHUNK_ROWS", 1200)
     db(
         "CREATE TABLE t (id bigint unsigned, part varchar(5), n int, PRIMARY KEY (part, id))",
         "INSERT INTO t SELECT 9007199254740993 + seq * 2, if(seq % 3, 'a', 'ß'), 0 "
-        "FROM seq_1_to_6000",
+        f"FROM seq_1_to_{rows}",
     )
     changes = changes(process=has_snapshot_position)
     ended = threading.Event()
@@ -131,7 +132,7 @@ def test_random_changes_during_the_snapshot(
     worker.start()
     try:
         changes.start()
-        for part in (1200, 3000):
+        for part in parts:
             changes.until(lambda part=part: len(changes.table()) > part)
             if has_snapshot_position:
                 changes.kill()
@@ -139,7 +140,7 @@ def test_random_changes_during_the_snapshot(
                 changes.stop()
                 changes.start()
         changes.until(lambda: {row["_op"] for row in changes.rows} == {"i", "u", "d"}
-            and len(changes.table()) > 4500)  # fmt: skip
+            and len(changes.table()) > parts[1])  # fmt: skip
     finally:
         ended.set()
         worker.join()
@@ -458,8 +459,22 @@ def test_requirements_of_the_server(tmp_path: Path) -> None:
     }  # fmt: skip
 
     class Wrong(MariaDb):
-        settings = {name.replace("_", "-"): value for name, value in wrong.items()}
+        settings = {
+            "binlog-do-db": "other", **{name.replace("_", "-"): v for name, v in wrong.items()}
+        }  # fmt: skip
 
+    class WithoutLog(MariaDb):
+        def command(self) -> Sequence[str]:
+            return [text for text in super().command() if not text.startswith("--log-bin")]
+
+    with WithoutLog() as server:
+        config = MysqlSource.config_type.model_validate(
+            {**server.login, "table": "t", "changes": True}
+        )
+        with server.client() as client:
+            executor(client)("CREATE TABLE t (id int PRIMARY KEY)")
+        with pytest.raises(PenstockError, match="has no binary log; changes need log_bin"):
+            changes_of(MysqlSource, config, tmp_path)
     with Wrong() as server, server.client() as client:
         db = executor(client)
         db("CREATE TABLE t (id int PRIMARY KEY)")
@@ -468,12 +483,13 @@ def test_requirements_of_the_server(tmp_path: Path) -> None:
         )
         for name, value in wrong.items():
             with pytest.raises(PenstockError, match=f"has {name} {value}; changes need") as error:
-                changes_of(MysqlSource, config, tmp_path, in_thread=True)
+                changes_of(MysqlSource, config, tmp_path)
             assert error.value.code == "binary-log" and error.value.hint is not None
             statement = error.value.hint.removeprefix("Run ").partition(", and set it")[0]
             assert statement.startswith(f"SET GLOBAL {name} = ")
             db(statement)
-        changes_of(MysqlSource, config, tmp_path, in_thread=True)
+        with pytest.raises(PenstockError, match=f'leaves out the database "{DATABASE}"'):
+            changes_of(MysqlSource, config, tmp_path)
 
 
 def test_requirements_of_tables_and_users(
