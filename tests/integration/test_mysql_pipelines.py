@@ -46,7 +46,8 @@ def test_changes_become_a_copy(mariadb: MariaDb, workspace: Workspace, monkeypat
         db("INSERT INTO orders SELECT seq, concat('c', seq % 5), seq FROM seq_1_to_30000")
         for part in range(2):
             handle = workspace.start(text)
-            _until(lambda: len(_copied(workspace)) > 1000 and len(receivers) > 2 * part, handle)
+            count = 2 * part
+            _until(lambda n=count: len(_copied(workspace)) > 1000 and len(receivers) > n, handle)
             db("UPDATE orders SET amount = amount + 0.5 WHERE id % 3 = 0")
             receivers[-1].kill()
             db("UPDATE orders SET customer = 'c9', id = -id WHERE id > 0 AND id % 50 = 0")
