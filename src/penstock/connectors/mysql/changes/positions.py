@@ -9,9 +9,9 @@ _OFFSET_BITS = 32
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file of the log. Its server and the time of its creation tell it from others of its name.
+    """A file of the log. Files of one name differ in their server and the time of their creation.
 
-    `created` is 0 if they are not known.
+    `created` is 0 if both are unknown.
     """
 
     name: str
