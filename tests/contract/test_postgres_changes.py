@@ -6,27 +6,20 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
-import pyarrow as pa
 import pytest
 
 from penstock.cli.main import main
 from penstock.connectors.postgres import PostgresSource
-from penstock.connectors.postgres.changes import PostgresChangesSource
-from penstock.connectors.postgres.changes.progress import DONE, Progress
 from penstock.core.errors import OptionError, PenstockError
-from penstock.core.log import Silent
-from penstock.runtime.receiving.receivers import Receiver
-from penstock.runtime.retry import RetryState
-from penstock.sdk import Context, Read
-from penstock.sdk.operations import add_operation
-from penstock.spec.runtime_models import Restart
+from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.postgres import PASSWORD, Postgres
+from table_changes import Changes, changes_of, fails
 
 Row = dict[str, Any]
 
@@ -49,82 +42,6 @@ def db(postgres: Postgres, schema: str) -> Iterator[Any]:
         yield client
 
 
-class Changes:
-    """A receiver of changes that is stopped and killed, and the rows that it has written."""
-
-    def __init__(self, source: PostgresChangesSource) -> None:
-        self.source = source
-        self.errors: list[PenstockError] = []
-        self._receiver: Receiver | None = None
-        self._closed = threading.Event()
-        self._offset = source.initial_offset()
-        self.rows: list[Row] = []
-
-    def start(self) -> None:
-        """Starts the receiver, which starts again after each end."""
-        retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
-        self._receiver = Receiver(self.source, Silent(), retries)
-        self._closed.clear()
-        self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
-        self._thread.start()
-
-    def _poll(self, receiver: Receiver) -> None:
-        while not self._closed.wait(0.02):
-            error = receiver.poll()
-            if error is not None:
-                self.errors.append(error)
-
-    def kill(self) -> None:
-        """Kills the process. It starts again."""
-        assert self._receiver is not None
-        self._receiver.kill()
-
-    def stop(self) -> None:
-        """Stops the receiver."""
-        self._closed.set()
-        self._thread.join()
-        assert self._receiver is not None
-        self._receiver.request_stop()
-        self._receiver.wait(time.monotonic() + 10)
-
-    def read(self) -> list[Row]:
-        """Reads the rows since the last call."""
-        end = self.source.latest_offset(self._offset)
-        found = Read(metadata=("lsn", "transaction", "snapshot"))
-        rows = [
-            row
-            for partition in self.source.partitions(self._offset, end)
-            for batch in self.source.read(partition, found)
-            for row in batch.to_pylist()
-        ]
-        assert found.bad == []
-        self._offset = end
-        self.rows += rows
-        return rows
-
-    def table(self) -> dict[Any, Row]:
-        """Applies all changes in their order. Returns the rows by key."""
-        self.read()
-        rows: dict[Any, Row] = {}
-        columns = self.source.columns
-        assert columns is not None
-        names = [name for name in columns.names if name != "_op"]
-        for row in self.rows:
-            key = tuple(row[name] for name in self.source.primary_key)
-            if row["_op"] == "d":
-                rows.pop(key, None)
-            else:
-                rows[key] = {name: row[name] for name in names}
-        return rows
-
-    def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
-        """Waits for a condition."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
-            time.sleep(0.05)
-
-
 @pytest.fixture
 def changes(postgres: Postgres, schema: str, tmp_path: Path) -> Iterator[Any]:
     started: list[Changes] = []
@@ -134,15 +51,7 @@ def changes(postgres: Postgres, schema: str, tmp_path: Path) -> Iterator[Any]:
             {**postgres.login, "table": f"{schema}.{table}", "changes": True, "slot": schema,
              **options}
         )  # fmt: skip
-        context = Context(node="orders", state=tmp_path / state)
-        made = PostgresSource.create(config, context)
-        assert isinstance(made, PostgresChangesSource)
-        made.check()
-        columns = made.infer_schema()
-        assert columns is not None
-        made.columns = add_operation(columns, made.operation_column)
-        made.primary_key = made.infer_primary_key()
-        started.append(Changes(made))
+        started.append(changes_of(PostgresSource, config, tmp_path / state))
         return started[-1]
 
     yield create
@@ -273,19 +182,6 @@ def test_the_slot_advances_while_nothing_changes(
     changes.until(confirmed)
 
 
-def fails(changes: Changes, text: str) -> PenstockError:
-    """Starts the receiver and waits for its error."""
-    changes.start()
-    deadline = time.monotonic() + 30
-    while not changes.errors:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    changes.stop()
-    error = changes.errors.pop()
-    assert text in error.message, error.message
-    return error
-
-
 def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
     db.execute("INSERT INTO t VALUES (1)")
@@ -412,11 +308,7 @@ def test_a_server_that_restarts(tmp_path: Path) -> None:
         )
         with server.client() as client:
             client.execute("CREATE TABLE t (id serial PRIMARY KEY)")
-        made = PostgresSource.create(config, Context(node="orders", state=tmp_path))
-        assert isinstance(made, PostgresChangesSource)
-        made.columns = add_operation(made.infer_schema() or pa.schema([]), "_op")
-        made.primary_key = made.infer_primary_key()
-        changes = Changes(made)
+        changes = changes_of(PostgresSource, config, tmp_path)
         changes.start()
         try:
             progress = None
@@ -424,7 +316,7 @@ def test_a_server_that_restarts(tmp_path: Path) -> None:
                 with server.client() as client:
                     client.execute("INSERT INTO t DEFAULT VALUES")
                 time.sleep(0.1)
-                progress = Progress.read(made._reader)
+                progress = Progress.read(changes.source._reader)
             with server.client() as client:
                 (known,) = client.execute("SELECT count(*) FROM t").fetchone()
             changes.until(lambda: len(changes.table()) == known)

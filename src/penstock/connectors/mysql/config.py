@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from penstock.sdk import PositiveDuration
-from penstock.sdk.database import DatabaseSinkConfig, TableSourceConfig
+from penstock.sdk.database import DatabaseSinkConfig
+from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
 
 
@@ -20,8 +23,12 @@ class ConnectionConfig(ServerConfig):
     this time without a response."""
 
 
-class MysqlSourceConfig(ConnectionConfig, TableSourceConfig):
-    pass
+class MysqlSourceConfig(ConnectionConfig, ChangesConfig):
+    of_changes: ClassVar[tuple[str, ...]] = ("server_id",)
+
+    server_id: int | None = Field(default=None, ge=1, le=2**32 - 1)
+    """The ID as a replica of the server, with `changes`. By default a number that depends on the
+    pipeline, the source and the state directory. No other replica may have it."""
 
 
 class MysqlSinkConfig(ConnectionConfig, DatabaseSinkConfig):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -57,7 +58,7 @@ class MysqlConnection(DbapiConnection):
         for statement in session_statements(config.timeout):
             self.execute(statement)
         ((self._max_packet, version),) = self.query("SELECT @@max_allowed_packet, VERSION()")
-        self._is_mariadb = "mariadb" in version.lower()
+        self.is_mariadb = "mariadb" in version.lower()
 
     def translate_error(self, error: Exception) -> PenstockError | None:
         return translate_error(error, self.config)
@@ -72,8 +73,14 @@ class MysqlConnection(DbapiConnection):
         self, query: str, parameters: Sequence[Any], names: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a query in parts, as columns of text or bytes."""
-        for rows in self._stream(query, parameters, {}):
+        for rows in self.text_rows(query, parameters):
             yield as_columns(rows, names)
+
+    def text_rows(
+        self, query: str, parameters: Sequence[Any]
+    ) -> Iterator[list[tuple[str | bytes | None, ...]]]:
+        """Yields the rows of a query in parts, as texts or bytes."""
+        return self._stream(query, parameters, {})
 
     def _stream(
         self, query: str, parameters: Sequence[Any], decoders: Mapping[int, Any]
@@ -124,9 +131,9 @@ class MysqlConnection(DbapiConnection):
 
     def _json_columns(self, table: TableName) -> set[str]:
         """Returns the columns that MariaDB declares as LONGTEXT with a check of JSON."""
-        if not self._is_mariadb:
+        if not self.is_mariadb:
             return set()
-        checks = {clause for (clause,) in self.query(_JSON_CHECKS, _qualified(table))}
+        checks = {clause for (clause,) in self.query(_JSON_CHECKS, qualified(table))}
         start, end = "json_valid(`", "`)"
         return {
             clause[len(start) : -len(end)].replace("``", "`")
@@ -176,7 +183,7 @@ class MysqlConnection(DbapiConnection):
 
     def engine(self, table: TableName) -> str | None:
         """Returns the storage engine of a table; None for a view."""
-        rows = self.query(_ENGINE, _qualified(table))
+        rows = self.query(_ENGINE, qualified(table))
         return rows[0][0] if rows else None
 
     def has_transactions(self, engine: str) -> bool:
@@ -196,6 +203,12 @@ class MysqlConnection(DbapiConnection):
 
         with suppress(pymysql.Error):
             self.client.close()
+
+    def abort(self) -> None:
+        """Closes the connection, also while another thread waits for the server."""
+        with suppress(OSError, AttributeError):
+            self.client._sock.shutdown(socket.SHUT_RDWR)
+        self.close()
 
     def insert(self, table: TableName, rows: pa.RecordBatch) -> None:
         self._insert(table, rows, "")
@@ -255,7 +268,7 @@ def _formatted(statement: str) -> str:
     return statement.replace("%", "%%").replace("\0", "%s")
 
 
-def _qualified(table: TableName) -> tuple[str | None, str]:
+def qualified(table: TableName) -> tuple[str | None, str]:
     """Returns the database of a table, None for the current one, and its name."""
     return (table.parts[-2] if len(table.parts) > 1 else None), table.name
 

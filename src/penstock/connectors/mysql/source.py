@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.mysql.changes import MysqlChangesSource
 from penstock.connectors.mysql.config import MysqlSourceConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import exact_item, to_rows
 from penstock.connectors.mysql.transactions import open_transactions
+from penstock.sdk import Component, Context
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection, TableSource
 from penstock.sdk.database.row_conversion import RowConversion
@@ -18,7 +20,7 @@ from penstock.sdk.database.types import declared_type
 
 
 class MysqlSource(TableSource[MysqlSourceConfig]):
-    """Reads a table or a query of a MySQL or MariaDB database.
+    """Reads a table or a query of a MySQL or MariaDB database, or the changes of a table.
 
     Rows are read in the order of `cursor_columns`, by default of a primary key of one integer. With
     `watch` the source also reads rows that come later in this order. Updates are read if a cursor
@@ -31,6 +33,17 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
     delays new rows. The user needs the privilege PROCESS; without it the source reads rows at once,
     or by `min_age`, and misses such rows. Values that are assigned before the transaction begins,
     and transactions of the primary of a replica, are not covered.
+
+    With `changes: true` the source reads the rows of the table, then its inserts, updates and
+    deletes in the order of their commits, from the binary log. The snapshot is read in chunks,
+    and is merged with the changes that are committed meanwhile: in MariaDB without locks, in MySQL
+    with shared locks for the time of a chunk. A run resumes where the last run stopped, also within
+    the snapshot. A change of the primary key is a delete and an insert. A change of a large
+    transaction may be in another batch than the others. The metadata columns are `lsn`,
+    `transaction`, `commit_time`, `snapshot` and `received`. A log that the server has removed or
+    reset is an error. Columns that are added while the pipeline has state are not read. The server
+    needs `binlog_format = ROW` and `binlog_row_metadata = FULL`, the table a primary key, and the
+    user the privileges REPLICATION SLAVE, REPLICATION CLIENT, and SELECT on the table.
 
     The columns are those of the table. TINYINT(1) and BIT(1) are BOOLEAN, BIGINT UNSIGNED is
     DECIMAL(20,0), DATETIME is TIMESTAMP_NTZ, and TIMESTAMP is TIMESTAMP. DECIMAL of more than 38
@@ -48,6 +61,14 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
 
     extra = "mysql"
     client_modules = ("pymysql",)
+
+    @classmethod
+    def create(
+        cls, config: MysqlSourceConfig, context: Context | None = None
+    ) -> Component[MysqlSourceConfig]:
+        if config.changes and not (context is not None and context.lookup):
+            return MysqlChangesSource(config, context)
+        return super().create(config, context)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

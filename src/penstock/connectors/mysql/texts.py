@@ -42,10 +42,12 @@ def as_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> pa.Reco
 
 
 def exact_item(column: str, declared: str) -> str:
-    """Returns the item of a SELECT list whose text has each digit of a column.
+    """Returns the item of a SELECT list whose text has each digit of a column, and no others.
 
-    The server returns 6 digits of a FLOAT, and bytes for BIT.
+    The server returns 6 digits of a FLOAT, bytes for BIT, and zeros before a number with ZEROFILL.
     """
+    if "zerofill" in declared:
+        return f"{column} + 0"
     if declared.startswith("float"):
         return f"{column} * 1e0"
     if declared == "bit(1)":

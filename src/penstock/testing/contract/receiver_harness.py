@@ -35,7 +35,7 @@ class Receiving:
         )
         self._log = WarningLog()
         retries = RetryState(policy, self._log)
-        python = _start_warm_python().launcher
+        python = start_warm_python().launcher
         self.receiver = Receiver(source, self._log, retries, python=python)
         self.journal = JournalReader(source.directory)
         self._closed = threading.Event()
@@ -90,14 +90,15 @@ class ReceivingInThread:
         self._pickled = pickle.dumps(source)
         self._closed = threading.Event()
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        self._errors: list[Exception] = []
+        self.errors: list[Exception] = []
+        """The errors since the start. The last one has ended it if it is not transient."""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def await_ready(self) -> None:
         """Waits until the receiver is ready."""
         ready = self.ready.wait(RECEIVE_TIMEOUT)
-        assert ready, f"expected journal.ready to be set, found it unset: {self._errors}"
+        assert ready, f"expected journal.ready to be set, found it unset: {self.errors}"
 
     def await_end(self, position: int) -> None:
         """Waits until the journal has received messages up to a position."""
@@ -105,7 +106,7 @@ class ReceivingInThread:
         while self.journal.end() < position:
             assert time.monotonic() < deadline, (
                 f"expected {position} messages, found {self.journal.end()} received and "
-                f"{self.journal.lost()} lost: {self._errors}"
+                f"{self.journal.lost()} lost: {self.errors}"
             )
             time.sleep(0.01)
 
@@ -127,7 +128,7 @@ class ReceivingInThread:
                 try:
                     runner.run(self._receive(end))
                 except Exception as error:
-                    self._errors.append(error)
+                    self.errors.append(error)
                     if not isinstance(error, Transient):
                         break
                 self.ready.clear()
@@ -150,7 +151,7 @@ class ReceivingInThread:
 
 
 @cache
-def _start_warm_python() -> WarmPython:
+def start_warm_python() -> WarmPython:
     """Starts the process that receivers are forked from. A fork is faster than a start."""
     warm = WarmPython.start()
     atexit.register(warm.stop)

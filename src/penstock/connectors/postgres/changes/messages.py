@@ -9,20 +9,11 @@ import datetime as dt
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
+from penstock.sdk.database.changes import Unsent, Value
 from penstock.sdk.operations import Operation
 
 EPOCH = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
-
-
-class Unsent(Enum):
-    """The value of a column that an update has not changed and the server has not sent (TOAST)."""
-
-    VALUE = "unsent"
-
-
-Value = str | None | Unsent
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,6 @@
-"""Positions of the log, snapshots and keys as PostgreSQL and the journal write them."""
+"""Positions of the log and snapshots as PostgreSQL writes them."""
 
 from __future__ import annotations
-
-import json
-
-Key = tuple[str | None, ...]
-"""The values of a primary key as texts."""
 
 
 def lsn(text: str) -> int:
@@ -24,8 +19,3 @@ def snapshot_visibility(text: str) -> tuple[int, int, frozenset[int]]:
     first, last, running = text.split(":")
     numbers = [int(number) & 0xFFFF_FFFF for number in running.split(",") if number]
     return int(first) & 0xFFFF_FFFF, int(last) & 0xFFFF_FFFF, frozenset(numbers)
-
-
-def key_text(key: Key) -> str:
-    """Returns a key as JSON."""
-    return json.dumps(key, ensure_ascii=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.connectors.postgres.changes.positions import lsn
-from penstock.connectors.postgres.changes.progress import Confirmed
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import PenstockError, Permanent
 from penstock.sdk.database import TableName
+from penstock.sdk.database.changes import Confirmed
 
 _SETTINGS = """
 SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.rolsuper,

@@ -1,59 +1,29 @@
-"""The snapshot of a table in chunks, merged with the changes that arrive meanwhile.
-
-The method is that of DBLog (https://arxiv.org/abs/2010.12597), with the server's own snapshots in
-place of watermarks in a table. A chunk is read in a transaction of its own, whose snapshot says
-which transactions the chunk contains. The chunk is written at a position of the log after that
-snapshot. A row of the chunk is left out if the log has, before this position, a change of its key
-by a transaction that the chunk does not contain: this change is newer.
-"""
+"""Chunks of a snapshot. A chunk has a snapshot of the server, and so the transactions before it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import pyarrow as pa
-
-from penstock.connectors.postgres.changes.positions import Key, lsn, snapshot_visibility
+from penstock.connectors.postgres.changes.positions import lsn, lsn_text, snapshot_visibility
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.sdk.database import Cursor, TableName
-
-CHUNK_ROWS = 10_000
-Row = dict[str, str | None]
+from penstock.sdk.database.changes import Chunk, Key, Row, Transaction
+from penstock.sdk.database.changes.chunks import CHUNK_ROWS
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Rows of a table in the order of the key. `position` is one of the log after the snapshot."""
+class SnapshotChunk(Chunk):
+    """A chunk that was read in the snapshot `snapshot`."""
 
-    rows: list[Row]
-    last: Key | None
     snapshot: str
-    position: int
 
-    def contains(self, transaction: int) -> bool:
-        """Returns whether the chunk was read after the commit of a transaction."""
+    def contains(self, transaction: Transaction) -> bool:
+        number = transaction.id
+        assert isinstance(number, int)
         first, last, running = snapshot_visibility(self.snapshot)
-        if transaction in running:
+        if number in running:
             return False
-        if _is_before(transaction, first):
-            return True
-        return _is_before(transaction, last)
-
-
-@dataclass
-class ChangedKeys:
-    """The last transaction that changed each key, since the read of a chunk began."""
-
-    transactions: dict[Key, int] = field(default_factory=dict)
-
-    def add(self, key: Key, transaction: int) -> None:
-        """Records a change."""
-        self.transactions[key] = transaction
-
-    def newest(self, chunk: Chunk, key: tuple[str, ...]) -> list[Row]:
-        """Returns the rows of a chunk that no newer change has replaced."""
-        newer = {k for k, number in self.transactions.items() if not chunk.contains(number)}
-        return [row for row in chunk.rows if tuple(row[name] for name in key) not in newer]
+        return _is_before(number, first) or _is_before(number, last)
 
 
 def read_chunk(
@@ -74,8 +44,8 @@ def read_chunk(
     for part in connection.copy_rows(query, parameters, names):
         rows += part.to_pylist()
     connection.execute("COMMIT")
-    last = tuple(rows[-1][name] for name in key) if rows else None
-    return Chunk(rows, last, snapshot, mark_position(connection))
+    position = mark_position(connection)
+    return SnapshotChunk(rows, position, lsn_text(position), snapshot)
 
 
 def mark_position(connection: PostgresConnection) -> int:
@@ -90,14 +60,3 @@ def mark_position(connection: PostgresConnection) -> int:
 def _is_before(transaction: int, other: int) -> bool:
     """Returns whether a transaction is older than another, by numbers that wrap around."""
     return transaction != other and (other - transaction) & 0xFFFF_FFFF < 1 << 31
-
-
-METADATA = pa.schema(
-    [
-        ("lsn", pa.string()),
-        ("transaction", pa.int64()),
-        ("commit_time", pa.timestamp("us", tz="UTC")),
-        ("snapshot", pa.bool_()),
-    ]
-)
-"""The metadata columns of a change. The row of a snapshot has no transaction."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.connectors.postgres.changes.positions import Key
 from penstock.core.files.durable import replace_durably
 from penstock.journal import JournalReader
+from penstock.sdk.database.changes.rows import Key, key_of_text
 
 PROGRESS = pa.schema([("commit", pa.int64()), ("number", pa.int64()), ("chunk", pa.string())])
 """The columns of the journal for the fields of `Progress`."""
@@ -21,8 +21,9 @@ DONE = "done"
 class Progress:
     """The last change and the last chunk in a journal.
 
-    `commit` is the position of the last change, and `number` its place in the transaction. `chunk`
-    is the last key of the snapshot as JSON, empty before the first chunk, or DONE.
+    `commit` is the position of the transaction of the last change, and `number` its place in the
+    transaction. `chunk` is the last key of the snapshot as JSON, empty before the first chunk, or
+    DONE.
     """
 
     commit: int = 0
@@ -42,7 +43,7 @@ class Progress:
     @property
     def after(self) -> Key | None:
         """The last key of the snapshot; None before the first chunk."""
-        return tuple(json.loads(self.chunk)) if self.chunk not in ("", DONE) else None
+        return key_of_text(self.chunk) if self.chunk not in ("", DONE) else None
 
     def includes(self, commit: int, number: int) -> bool:
         """Returns whether the journal has a change."""
@@ -50,18 +51,21 @@ class Progress:
 
 
 class Confirmed:
-    """The position that was confirmed to the server, in a file beside the journal.
+    """The position up to which all changes are in the journal, in a file beside it.
 
-    It is stored before it is sent, so the position of the slot is never beyond it unless another
-    reader has advanced the slot.
+    It is stored before it is sent to the server. `log` identifies the log of the position, if
+    positions of several logs may be equal.
     """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "confirmed"
-        self.position = int(self._path.read_text()) if self._path.exists() else 0
+        stored = json.loads(self._path.read_text()) if self._path.exists() else 0
+        position, log = stored if isinstance(stored, list) else (stored, "")
+        self.position, self.log = int(position), str(log)
 
-    def raise_to(self, position: int) -> None:
+    def raise_to(self, position: int, log: str = "") -> None:
         """Stores a later position durably."""
         if position > self.position:
-            replace_durably(self._path, str(position))
-            self.position = position
+            stored = [position, log] if log else position
+            replace_durably(self._path, json.dumps(stored))
+            self.position, self.log = position, log

@@ -1,0 +1,228 @@
+"""Events of the binary log, as changes of one table and the ends of transactions.
+
+Source: https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.connectors.mysql.changes.positions import LogFile
+from penstock.connectors.mysql.changes.statements import Effect, effect_of
+from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
+from penstock.core.errors import Permanent
+from penstock.sdk.database.changes import Transaction, Unsent, Value
+from penstock.sdk.operations import Operation
+
+_PARTIAL, _INCIDENT, _ANONYMOUS = 39, 26, 34
+_COMPRESSED = frozenset({40, 165, 166, 167, 168, 169, 170, 171})
+_STANDALONE = 1
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The start of a transaction."""
+
+    transaction: Transaction
+
+
+@dataclass(frozen=True)
+class Change:
+    """An insert, an update or a delete."""
+
+    operation: Operation
+    before: Mapping[str, Value] | None
+    after: Mapping[str, Value] | None
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """The removal of all rows, or those of partitions."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A position between transactions, after all messages before."""
+
+    position: int
+    file: LogFile
+
+
+Message = Begin | Change | Truncated | Reached
+
+
+@dataclass
+class EventParser:
+    """The meaning of the events of a log for a table. `file` is the file that is read."""
+
+    table: tuple[str, str]
+    charsets: Mapping[int, str]
+    declared: Mapping[str, str]
+    file: LogFile
+    _transaction: Transaction | None = None
+    _begun: bool = False
+    _changes: int = 0
+    _tables: dict[int, list[Column]] = field(default_factory=dict)
+
+    def parse(self, event: Any, offset: int) -> Iterator[Message]:
+        """Yields the messages of an event, which ends at an offset of the file.
+
+        Raises Permanent for an event whose changes cannot be known.
+        """
+        kind = type(event).__name__
+        if kind == "RotateEvent":
+            if event.next_binlog != self.file.name:
+                self.file = LogFile(event.next_binlog)
+            return
+        if kind == "FormatDescriptionEvent":
+            self._open(event)
+        elif kind in ("MariadbGtidEvent", "GtidEvent"):
+            yield self._begin(event, offset, event.gtid)
+            self._begun = kind == "MariadbGtidEvent" and not event.flags & _STANDALONE
+        elif kind == "XidEvent":
+            self._end()
+        elif kind == "XAPrepareEvent":
+            if not event.one_phase:
+                self._check_rows(Effect.XA, offset)
+            self._end()
+        elif kind == "QueryEvent":
+            yield from self._statement(event, offset)
+        elif kind == "TableMapEvent":
+            self._describe(event, offset)
+        elif kind in ("WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"):
+            yield from self._rows(event, kind)
+        else:
+            self._check(event.event_type, offset)
+            if event.event_type == _ANONYMOUS:
+                return
+        if self._transaction is None and self.file.created:
+            yield Reached(self.file.at(offset), self.file)
+
+    def _open(self, event: Any) -> None:
+        """Checks that a file of the log is the one that was read before."""
+        found = LogFile(self.file.name, event.packet.server_id, event.timestamp)
+        if self.file.is_other(found):
+            raise Permanent(
+                f"the file {found.name} of the binary log is not the one that was read before: "
+                "changes since the last run are lost",
+                code="data-gone",
+                hint="The log was reset, or url is another server. Remove the state of the "
+                "pipeline to read the table again from a snapshot.",
+            )
+        self.file = found
+        self._tables.clear()
+
+    def _begin(self, event: Any, offset: int, id_: str | None) -> Begin:
+        start = offset - event.packet.event_size
+        time = dt.datetime.fromtimestamp(event.timestamp, dt.UTC)
+        text = self.file.text(start)
+        self._transaction = Transaction(self.file.at(start), text, id_, time)
+        self._begun, self._changes = False, 0
+        return Begin(self._transaction)
+
+    def _end(self) -> None:
+        self._transaction, self._begun = None, False
+
+    def _statement(self, event: Any, offset: int) -> Iterator[Message]:
+        database = event.schema.decode(errors="replace")
+        effect = effect_of(event.query, database, self.table)
+        if effect is Effect.XA and not self._begun:
+            if self._transaction is None:
+                yield self._begin(event, offset, None)
+            self._begun = "START" in event.query.upper()[:12]
+        elif effect is Effect.BEGIN:
+            if self._transaction is None:
+                yield self._begin(event, offset, None)
+            self._begun = True
+        elif effect in (Effect.DROP, Effect.CHANGE):
+            raise self._unknown(effect, offset)
+        elif effect is Effect.ROLLBACK:
+            self._check_rows(effect, offset)
+            self._end()
+        elif effect is Effect.TRUNCATE:
+            if self._transaction is None:
+                yield self._begin(event, offset, None)
+            yield Truncated()
+        if effect is Effect.END or not self._begun:
+            self._end()
+
+    def _check_rows(self, effect: Effect, offset: int) -> None:
+        """Raises Permanent if rows of the table have come whose transaction may not commit."""
+        if self._changes:
+            raise self._unknown(effect, offset)
+
+    def _unknown(self, effect: Effect, offset: int) -> Permanent:
+        schema, name = self.table
+        at = f"at {self.file.text(offset)}"
+        again = "Remove the state of the pipeline to read the table again from a snapshot."
+        if effect is Effect.DROP:
+            return Permanent(
+                f'the table "{schema}.{name}" was dropped, replaced or renamed {at}',
+                code="not-found", hint=again,
+            )  # fmt: skip
+        if effect is Effect.CHANGE:
+            return Permanent(
+                f'rows of the table "{schema}.{name}" were changed {at} by a session with another '
+                "binlog_format than ROW, and are not known",
+                code="binary-log", hint=f"Remove binlog_format from the session. {again}",
+            )  # fmt: skip
+        return Permanent(
+            f'rows of the table "{schema}.{name}" were changed {at} by a transaction of XA, or by '
+            "one that was rolled back; such transactions are not supported",
+            code="binary-log", hint=f"Use transactions without XA. {again}",
+        )  # fmt: skip
+
+    def _describe(self, event: Any, offset: int) -> None:
+        columns = columns_of(event, self.charsets, self.declared)
+        if columns is None:
+            raise Permanent(
+                f"the binary log has no names of columns at {self.file.text(offset)}",
+                code="binary-log",
+                hint="Run SET GLOBAL binlog_row_metadata = 'FULL', and remove the state of the "
+                "pipeline to read the table again from a snapshot.",
+            )
+        self._tables[event.table_id] = columns
+
+    def _rows(self, event: Any, kind: str) -> Iterator[Message]:
+        columns = self._tables[event.table_id]
+        packet = event.packet
+        image = Image(packet.read(event.event_size - packet.read_bytes))
+        first = event.columns_present_bitmap
+        while not image.is_read:
+            self._changes += 1
+            row = read_row(image, columns, first)
+            if kind == "WriteRowsEvent":
+                yield Change(Operation.INSERT, None, row)
+            elif kind == "DeleteRowsEvent":
+                yield Change(Operation.DELETE, row, None)
+            else:
+                after = read_row(image, columns, event.columns_present_bitmap2)
+                yield Change(Operation.UPDATE, row, _with_unchanged(row, after))
+
+    def _check(self, type_: int, offset: int) -> None:
+        """Raises Permanent for an event with changes that cannot be read."""
+        at = f"at {self.file.text(offset)}"
+        if type_ == _INCIDENT:
+            raise Permanent(
+                f"the server has lost changes {at} (an incident of the binary log)",
+                code="data-gone",
+                hint="Remove the state of the pipeline to read the table again from a snapshot.",
+            )
+        if type_ in _COMPRESSED or type_ == _PARTIAL:
+            raise Permanent(
+                f"the binary log has compressed or partial rows {at}", code="binary-log",
+                hint="Run SET GLOBAL log_bin_compress = OFF (MariaDB), or SET GLOBAL "
+                "binlog_transaction_compression = OFF and binlog_row_value_options = '' (MySQL), "
+                "and remove the state of the pipeline.",
+            )  # fmt: skip
+
+
+def _with_unchanged(before: Mapping[str, Value], after: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Returns the row after an update with the unchanged values that only the row before has."""
+    return {
+        name: before.get(name, value) if isinstance(value, Unsent) else value
+        for name, value in after.items()
+    }

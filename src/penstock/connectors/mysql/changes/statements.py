@@ -1,0 +1,93 @@
+"""Statements in the binary log, and their effect on a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from itertools import pairwise
+
+_TOKEN = re.compile(
+    r"/\*.*?\*/|--\s[^\n]*|#[^\n]*|`(?P<tick>(?:[^`]|``)*)`|\"(?P<quote>(?:[^\"]|\"\")*)\""
+    r"|'(?:[^'\\]|''|\\.)*'|(?P<word>[\w$\u0080-\uffff]+)|(?P<mark>[^\s])",
+    re.DOTALL,
+)
+_CHANGES_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD"})
+
+
+class Effect(Enum):
+    """The effect of a statement."""
+
+    BEGIN = "begin"
+    END = "end"
+    ROLLBACK = "rollback"
+    XA = "xa"
+    TRUNCATE = "truncate"
+    DROP = "drop"
+    CHANGE = "change"
+    """A change of rows that the log does not have."""
+    NONE = "none"
+
+
+def effect_of(statement: str, database: str, table: tuple[str, str]) -> Effect:
+    """Returns the effect of a statement on a table, or on the transaction.
+
+    `database` is the current one of the statement.
+    """
+    tokens = _tokens(statement)
+    words = [text.upper() if kind == "word" else "" for kind, text in tokens]
+    first, second = (*words, "", "")[:2]
+    simple = {("BEGIN", ""): Effect.BEGIN, ("COMMIT", ""): Effect.END}
+    if (first, second) in simple:
+        return simple[first, second]
+    if (first, second) == ("START", "TRANSACTION"):
+        return Effect.BEGIN
+    if first == "ROLLBACK" and "TO" not in words:
+        return Effect.ROLLBACK
+    if first == "XA":
+        return Effect.XA
+    if first == "DROP" and second in ("DATABASE", "SCHEMA"):
+        return Effect.DROP if table[0] in [text for _, text in tokens[2:]] else Effect.NONE
+    if not _names(tokens, database, table):
+        return Effect.NONE
+    return _effect_on_table(first, words)
+
+
+def _effect_on_table(first: str, words: Sequence[str]) -> Effect:
+    if first == "TRUNCATE":
+        return Effect.TRUNCATE
+    if first == "ALTER":
+        pairs = set(pairwise(words))
+        if {("TRUNCATE", "PARTITION"), ("DROP", "PARTITION"), ("EXCHANGE", "PARTITION")} & pairs:
+            return Effect.TRUNCATE
+        renames = [b for a, b in pairs if a == "RENAME"]
+        others = ("COLUMN", "INDEX", "KEY")
+        return Effect.DROP if any(b not in others for b in renames) else Effect.NONE
+    if first in ("DROP", "RENAME") and "TABLE" in (*words, "TABLES")[1:4]:
+        return Effect.DROP
+    if words[:4] == ["CREATE", "OR", "REPLACE", "TABLE"]:
+        return Effect.DROP
+    return Effect.CHANGE if first in _CHANGES_ROWS else Effect.NONE
+
+
+def _tokens(statement: str) -> list[tuple[str, str]]:
+    tokens = []
+    for match in _TOKEN.finditer(statement):
+        if match.lastgroup is not None:
+            text = match[match.lastgroup]
+            text = text.replace("``", "`") if match.lastgroup == "tick" else text
+            text = text.replace('""', '"') if match.lastgroup == "quote" else text
+            tokens.append((match.lastgroup, text))
+    return tokens
+
+
+def _names(tokens: Sequence[tuple[str, str]], database: str, table: tuple[str, str]) -> bool:
+    """Returns whether a statement names a table, with its database or as the current one's."""
+    schema, name = table
+    for index, (kind, text) in enumerate(tokens):
+        if kind == "mark" or text != name:
+            continue
+        is_qualified = index >= 2 and tokens[index - 1] == ("mark", ".")
+        if (tokens[index - 2][1] if is_qualified else database) == schema:
+            return True
+    return False

@@ -1,0 +1,17 @@
+"""Changes of tables: a snapshot in chunks by key, merged with the log of the server.
+
+A connector defines a `ChangesReceiver`, which writes rows to the journal in the order of the log,
+and a `ChangesSource`, which reads them.
+"""
+
+from penstock.sdk.database.changes.chunks import Chunk
+from penstock.sdk.database.changes.config import ChangesConfig
+from penstock.sdk.database.changes.progress import Confirmed, Progress
+from penstock.sdk.database.changes.receiver import ChangesReceiver
+from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value
+from penstock.sdk.database.changes.source import ChangesSource, metadata_of
+
+__all__ = [
+    "ChangesConfig", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed", "Key", "Progress",
+    "Row", "Transaction", "Unsent", "Value", "metadata_of",
+]  # fmt: skip

@@ -1,0 +1,166 @@
+"""A source of the rows of a table and their changes, which a receiver has written."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, ClassVar, TypeVar
+
+import pyarrow as pa
+
+from penstock.core.errors import OptionError, RecordError
+from penstock.core.text import did_you_mean
+from penstock.sdk.bisect_failures import bisect_failures
+from penstock.sdk.capability import Capability
+from penstock.sdk.columns.conform import decode_error
+from penstock.sdk.database.changes.config import ChangesConfig
+from penstock.sdk.database.changes.progress import PROGRESS
+from penstock.sdk.database.changes.rows import changes_of_payloads
+from penstock.sdk.database.connection import Connection
+from penstock.sdk.database.names import TableName
+from penstock.sdk.database.types import without_declared
+from penstock.sdk.messages.size_limit import reject_oversized
+from penstock.sdk.receiving import ORIGIN, ReceivingSource
+from penstock.sdk.record import Read
+
+C = TypeVar("C", bound=ChangesConfig)
+
+
+def metadata_of(transaction: pa.DataType) -> pa.Schema:
+    """Returns the metadata columns of a change. The row of a snapshot has no transaction."""
+    return pa.schema(
+        [
+            ("lsn", pa.string()),
+            ("transaction", transaction),
+            ("commit_time", pa.timestamp("us", tz="UTC")),
+            ("snapshot", pa.bool_()),
+        ]
+    )
+
+
+class ChangesSource(ReceivingSource[C]):
+    """Base class of sources of changes. Define `connect`, `to_rows`, `check_changes` and `receive`.
+
+    `metadata` has the metadata columns of a change.
+    """
+
+    capabilities = frozenset(
+        {
+            Capability.REPLAY,
+            Capability.LIMIT,
+            Capability.ORDERED,
+            Capability.TAIL,
+            Capability.ROWS,
+        }
+    )
+    carries_operations = True
+    catches_up = True
+    declares_primary_key = True
+    locates_rows = True
+    metadata: ClassVar[pa.Schema]
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """Returns a new connection whose statements are committed."""
+
+    @abstractmethod
+    def to_rows(self, texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+        """Converts columns of text or bytes. Raises ArrowInvalid for a value that does not fit."""
+
+    @abstractmethod
+    def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
+        """Checks the server, the user and the table. Raises Permanent with what to run."""
+
+    @property
+    def table(self) -> TableName:
+        """The table."""
+        assert self.config.table is not None
+        return TableName.parse(self.config.table)
+
+    def check(self) -> None:
+        with closing(self.connect()) as connection:
+            self._columns(connection)
+            self.check_changes(connection, self.primary_key or connection.primary_key(self.table))
+
+    def infer_schema(self) -> pa.Schema | None:
+        with closing(self.connect()) as connection:
+            return without_declared(self._columns(connection))
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        with closing(self.connect()) as connection:
+            return connection.primary_key(self.table)
+
+    def _columns(self, connection: Connection) -> pa.Schema:
+        columns = connection.columns(self.table)
+        if columns is None:
+            raise OptionError.of(
+                "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
+                hint=did_you_mean(str(self.table), map(str, connection.tables())),
+            )  # fmt: skip
+        return columns
+
+    def message_metadata_schema(self) -> pa.Schema:
+        return pa.schema([*self.metadata, *PROGRESS])
+
+    def metadata_schema(self) -> pa.Schema:
+        hidden = PROGRESS.names
+        return pa.schema([field for field in super().metadata_schema() if field.name not in hidden])
+
+    def read(self, partition: tuple[int, int], read: Read) -> Iterator[pa.RecordBatch]:
+        for first, batch in self._reader.read(*partition):
+            count = batch.num_rows
+            located = {
+                "payload": batch.column("payload"),
+                "origin": pa.repeat(ORIGIN, count),
+                "position": pa.array(range(first, first + count), pa.int64()),
+            }
+            others = {name: batch.column(name) for name in read.metadata if name not in located}
+            rows = pa.record_batch({**located, **others})
+            yield from self._decoded(
+                reject_oversized(rows, batch.column("rejected_size"), read), read
+            )
+
+    def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        try:
+            return self._rows([payload])
+        except pa.ArrowException as error:
+            raise decode_error(error) from None
+
+    def _decoded(self, messages: pa.RecordBatch, read: Read) -> Iterator[pa.RecordBatch]:
+        payloads = messages.column("payload").to_pylist()
+
+        def attempt(start: int, stop: int) -> pa.RecordBatch:
+            return self._rows(payloads[start:stop])
+
+        for start, stop, result in bisect_failures(len(payloads), attempt, decode_error):
+            if isinstance(result, RecordError):
+                position = messages.column("position")[start].as_py()
+                read.reject(payloads[start], ORIGIN, position, result)
+                continue
+            columns = [
+                *result.columns,
+                *(messages.column(name).slice(start, stop - start) for name in read.metadata),
+            ]
+            names = [*result.schema.names, *read.metadata]
+            yield pa.RecordBatch.from_arrays(columns, names)
+
+    def _rows(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
+        """Returns the rows of payloads of the journal, with their operations."""
+        assert self.columns is not None
+        operations, rows = changes_of_payloads(payloads)
+        texts = {
+            field.name: _array(
+                operations
+                if field.name == self.operation_column
+                else [row.get(field.name) for row in rows]
+            )
+            for field in self.columns
+        }
+        return self.to_rows(pa.record_batch(texts), self.columns)
+
+
+def _array(values: Sequence[str | bytes | None]) -> pa.Array:
+    """Returns values that are all texts, or all bytes. Raises ArrowInvalid for others."""
+    of_bytes = any(isinstance(value, bytes) for value in values)
+    return pa.array(values, pa.binary() if of_bytes else pa.string())

@@ -1,0 +1,581 @@
+"""Changes of tables of MariaDB: snapshot and binary log, without Spark."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymysql.cursors import DictCursor
+
+from penstock.cli.main import main
+from penstock.connectors.mysql import MysqlSource
+from penstock.connectors.mysql.changes import snapshot
+from penstock.core.errors import OptionError, PenstockError
+from penstock.sdk import Read
+from penstock.sdk.database.changes.progress import DONE, Progress
+from servers.mariadb import DATABASE, PASSWORD, MariaDb
+from table_changes import Changes, Row, changes_of, fails
+
+Execute = Callable[..., list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def database(mariadb: MariaDb) -> str:
+    return mariadb.new_database()
+
+
+def executor(client: Any) -> Execute:
+    def execute(*statements: str) -> list[tuple[Any, ...]]:
+        with client.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    return execute
+
+
+@pytest.fixture
+def db(mariadb: MariaDb, database: str) -> Iterator[Execute]:
+    with mariadb.client(database=database) as client:
+        yield executor(client)
+
+
+@pytest.fixture
+def changes(mariadb: MariaDb, database: str, tmp_path: Path) -> Iterator[Any]:
+    started: list[Changes] = []
+
+    def create(
+        table: str = "t", state: str = "state", *, process: bool = False, **options: Any
+    ) -> Changes:
+        config = MysqlSource.config_type.model_validate(
+            {**mariadb.login, "table": f"{database}.{table}", "changes": True, **options}
+        )
+        made = changes_of(MysqlSource, config, tmp_path / state, in_thread=not process)
+        started.append(made)
+        return started[-1]
+
+    yield create
+    for each in started:
+        with suppress(AttributeError, AssertionError):
+            each.stop()
+
+
+def rows_of(
+    mariadb: MariaDb, database: str, table: str = "t", key: tuple[str, ...] = ("id",)
+) -> dict[Any, Row]:
+    with (
+        mariadb.client(database=database, cursorclass=DictCursor) as client,
+        client.cursor() as cursor,
+    ):
+        cursor.execute(f"SELECT * FROM `{table}`")
+        return {tuple(row[name] for name in key): row for row in cursor.fetchall()}
+
+
+def await_end_of_snapshot(changes: Changes, change: Callable[[], Any]) -> None:
+    """Changes rows until a change comes after the snapshot."""
+
+    def is_read() -> bool:
+        change()
+        progress = Progress.read(changes.source._reader)
+        return progress is not None and progress.chunk == DONE
+
+    changes.until(is_read)
+
+
+@pytest.mark.parametrize("has_snapshot_position", [True, False])
+def test_random_changes_during_the_snapshot(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str, has_snapshot_position: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Ends with the rows of the table, after two ends and changes of chunks that are read.
+
+    A process is killed, and a thread stops.
+    """
+    rows, parts = (25_000, (5000, 15_000)) if has_snapshot_position else (6000, (1200, 3000))
+    if not has_snapshot_position:
+        monkeypatch.setattr(snapshot, "_snapshot_position", lambda connection: None)
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 1200)
+    db(
+        "CREATE TABLE t (id bigint unsigned, part varchar(5), n int, PRIMARY KEY (part, id))",
+        "INSERT INTO t SELECT 9007199254740993 + seq * 2, if(seq % 3, 'a', 'ß'), 0 "
+        f"FROM seq_1_to_{rows}",
+    )
+    changes = changes(process=has_snapshot_position)
+    ended = threading.Event()
+    rng = random.Random(7)
+    statements = (
+        "INSERT INTO t VALUES (%s, 'a', 1) ON DUPLICATE KEY UPDATE n = n + 1",
+        "UPDATE t SET n = n + 1 WHERE part = 'a' AND id BETWEEN %s AND %s + 10",
+        "DELETE FROM t WHERE part = 'a' AND id = %s",
+        "UPDATE t SET part = 'ß' WHERE part = 'a' AND id = %s",
+    )
+
+    def work() -> None:
+        with mariadb.client(database=database, autocommit=False) as client:
+            while not ended.is_set():
+                statement = rng.choice(statements)
+                key = 9007199254740993 + rng.randrange(1, 12_010)
+                with client.cursor() as cursor, suppress(Exception):
+                    cursor.execute(statement, (key,) * statement.count("%s"))
+                client.rollback() if key % 7 == 0 else client.commit()
+                time.sleep(0.001)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        changes.start()
+        for part in parts:
+            changes.until(lambda part=part: len(changes.table()) > part)
+            if has_snapshot_position:
+                changes.kill()
+            else:
+                changes.stop()
+                changes.start()
+        changes.until(lambda: {row["_op"] for row in changes.rows} == {"i", "u", "d"}
+            and len(changes.table()) > parts[1])  # fmt: skip
+    finally:
+        ended.set()
+        worker.join()
+    key = ("part", "id")
+    changes.until(lambda: changes.table() == rows_of(mariadb, database, key=key))
+    # Each row comes once from the snapshot.
+    first = [(row["part"], row["id"]) for row in changes.rows if row["snapshot"]]
+    assert len(first) == len(set(first))
+
+
+def test_transactions_are_read_once_and_in_order(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """A large transaction comes in parts; a kill within it neither loses nor repeats a row."""
+    db("CREATE TABLE t (id int PRIMARY KEY, n int)")
+    changes = changes(process=True)
+    changes.start()
+    db("INSERT INTO t VALUES (0, 0)")
+    await_end_of_snapshot(changes, lambda: db("UPDATE t SET n = n + 1"))
+    changes.until(lambda: changes.table() == rows_of(mariadb, database))
+    base = len(changes.rows)
+    db(
+        "START TRANSACTION", "INSERT INTO t SELECT seq, 0 FROM seq_1_to_20000",
+        "UPDATE t SET n = 1 WHERE id > 10000", "COMMIT",
+    )  # fmt: skip
+    changes.until(lambda: len(changes.read()) > 0)
+    changes.kill()
+    changes.until(lambda: len([changes.read(), *changes.rows][1:]) - base >= 30_000)
+    assert changes.table() == rows_of(mariadb, database)
+    assert len(changes.rows) - base == 30_000
+    inserted = [row["id"] for row in changes.rows[base:] if row["_op"] == "i"]
+    assert inserted == sorted(inserted)
+    ((gtid,),) = db("SELECT @@gtid_binlog_pos")
+    assert changes.rows[-1]["transaction"] == gtid and changes.rows[-1]["lsn"].startswith("bin.0")
+    changes.stop()
+    db("FLUSH BINARY LOGS", "INSERT INTO t VALUES (-1, 5)", "FLUSH BINARY LOGS")
+    changes.start()
+    changes.until(lambda: changes.table() == rows_of(mariadb, database))
+    assert len(changes.rows) - base == 30_001
+
+
+TYPES = """
+CREATE TABLE t (
+  id bigint unsigned PRIMARY KEY, tiny tinyint, utiny tinyint unsigned, small smallint,
+  usmall smallint unsigned, medium mediumint, umedium mediumint unsigned,
+  uint int(10) unsigned zerofill, big bigint, flag tinyint(1), f float, d double, n decimal(30,10),
+  small_n decimal(4,4), whole decimal(9,0), wide decimal(65,30), s varchar(20) CHARACTER SET latin1,
+  long_s varchar(300), c char(4) CHARACTER SET ucs2, e enum('a', 'é', 'it''s') CHARACTER SET latin1,
+  members set('x', 'ÿ') CHARACTER SET latin1, j json, body longtext, raw varbinary(20),
+  fixed binary(3), data blob, place point, b1 bit(1), b9 bit(9), day date, at timestamp(6) NULL,
+  wall datetime(3), wall0 datetime, wall6 datetime(6), t time(2), t0 time, t6 time(6), y year,
+  twice int AS (small * 2) VIRTUAL, nopad varchar(9) COLLATE utf8mb4_nopad_bin
+) CHARACTER SET utf8mb4
+"""
+NAMES = (
+    "id, tiny, utiny, small, usmall, medium, umedium, uint, big, flag, f, d, n, small_n, whole, "
+    "wide, s, long_s, c, e, members, j, body, raw, fixed, data, place, b1, b9, day, at, wall, "
+    "wall0, wall6, t, t0, t6, y, nopad"
+)
+VALUES = (
+    "18446744073709551615, -128, 255, -32768, 65535, -8388608, 16777215, 42, "
+    "-9223372036854775808, 1, 0.1, 1.7976931348623157e308, -12345678901234567890.0123456789, "
+    "-0.0001, -999999999, 12345678901234567890123456789012345.000000000000000000000000000001, "
+    "'é€', REPEAT('ü', 200), 'xé', 'é', 'x,ÿ', '{\"a\": 1.0}', '😀', X'00ff', X'010000', "
+    "X'00ff80', point(1, -2), b'1', b'100000001', '2024-02-29', '2024-02-29 23:59:59.123456', "
+    "'2024-02-29 23:59:59.123', '1000-01-01', '9999-12-31 23:59:59.999999', '-838:59:58.5', "
+    "'-00:00:01', '00:00:00.000001', 1901, 'é '",
+    "1, 127, 0, 32767, 0, 8388607, 0, 4294967295, 9223372036854775807, 0, -3.4e38, -2.5e-308, "
+    "0.0000000001, 0.9999, 0, -1, '', '', '', 'it''s', '', '[]', '', '', '', '', NULL, b'0', "
+    "b'000000000', '0001-01-01', '1970-01-01 00:00:01', '2024-01-01', '2024-01-01', "
+    "'1969-12-31 23:59:59.5', '-00:00:00.01', '838:59:59', '-00:00:00.000001', 2155, ''",
+    f"2{', NULL' * 38}",
+)
+
+
+def test_types_of_changes_are_those_of_the_snapshot(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    insert = [f"INSERT INTO t ({NAMES}) VALUES ({values})" for values in VALUES]
+    db(TYPES, *insert)
+    changes = changes()
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 3)
+    of_snapshot = dict(changes.table())
+    assert all(row["snapshot"] for row in changes.rows)
+    db("DELETE FROM t", *insert)
+    changes.until(lambda: len([changes.read(), *changes.rows][1:]) == 9)
+    of_log = changes.table()
+    _check_payloads(changes)
+    assert not any(row["snapshot"] for row in changes.rows[3:])
+    assert of_log == of_snapshot
+    # And both are the rows that a query returns.
+    options = {**mariadb.login, "table": f"{database}.t"}
+    made = MysqlSource.create(MysqlSource.config_type.model_validate(options))
+    assert isinstance(made, MysqlSource)
+    made.columns = made.infer_schema()
+    start = made.initial_offset()
+    (part,) = made.partitions(start, made.latest_offset(start))
+    rows = [row for batch in made.read(part, Read()) for row in batch.to_pylist()]
+    assert {(row["id"],): row for row in rows} == of_log
+
+
+def _check_payloads(changes: Changes) -> None:
+    """Checks that the texts of the log are those of the server, except numbers of any form."""
+    reader = changes.source._reader
+    rows: dict[str, list[Row]] = {}
+    for _, batch in reader.read(0, reader.end()):
+        for payload in batch.column("payload").to_pylist():
+            row = json.loads(payload)["row"]
+            rows.setdefault(row["id"], []).append({**row, "f": None, "d": None})
+    assert len(rows) == 3
+    for of_snapshot, deleted, inserted in rows.values():
+        assert of_snapshot == deleted == inserted
+
+
+def test_values_beyond_their_type_are_dead_letters(db: Execute, changes: Any) -> None:
+    db(
+        "CREATE TABLE t (id int PRIMARY KEY, day date, at timestamp NULL, wall datetime, b bool, "
+        "e enum('a'), y year)",
+        "INSERT INTO t (id) VALUES (0)",
+    )
+    changes = changes()
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 1)
+    db(
+        "SET sql_mode = ''",
+        "INSERT INTO t VALUES (1, '0000-00-00', NULL, NULL, NULL, NULL, 0), (2, NULL, 0, NULL, "
+        "NULL, 'b', 0), (3, NULL, NULL, '2024-00-10', NULL, NULL, 0), (4, NULL, NULL, NULL, 7, "
+        "NULL, 0), (5, '2024-01-01', '2024-01-01', '0001-01-01', false, 'b', 0)",
+    )
+    found = Read()
+    offset, rows = changes.source.initial_offset(), []
+
+    def is_complete() -> bool:
+        found.bad.clear()
+        rows.clear()
+        end = changes.source.latest_offset(offset)
+        for part in changes.source.partitions(offset, end):
+            rows.extend(r for b in changes.source.read(part, found) for r in b.to_pylist())
+        return len(rows) + len(found.bad) == 6
+
+    changes.until(is_complete)
+    assert [row["id"] for row in rows] == [0, 5]
+    assert rows[1]["e"] == "" and rows[1]["y"] == 0
+    texts = [json.loads(bad.payload)["row"] for bad in found.bad]
+    assert [row["id"] for row in texts] == ["1", "2", "3", "4"]
+    assert texts[0]["day"] == "0000-00-00" and texts[1]["at"] == "0000-00-00 00:00:00"
+    assert texts[2]["wall"] == "2024-00-10 00:00:00" and texts[3]["b"] == "7"
+    reasons = [bad.error.message for bad in found.bad]
+    for reason, name in zip(reasons, ("day", "at", "wall", "b"), strict=True):
+        assert f'column "{name}"' in reason
+
+
+def test_keys_and_values_that_are_not_sent(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """A change of the key, a row image without columns, and columns that come and go."""
+    db("CREATE TABLE t (a int, b varchar(9), big text, n int, PRIMARY KEY (b, a))",
+        "INSERT INTO t VALUES (1, 'k', 'text', 1)")  # fmt: skip
+    changes = changes()
+    changes.start()
+    key = ("b", "a")
+
+    def same() -> bool:
+        return bool(changes.table() == rows_of(mariadb, database, key=key))
+
+    changes.until(same)
+    db("UPDATE t SET a = 7")
+    changes.until(same)
+    assert [(row["_op"], row["a"]) for row in changes.rows[-2:]] == [("d", 1), ("i", 7)]
+    db("SET SESSION binlog_row_image = 'MINIMAL'", "UPDATE t SET n = 2")
+    changes.until(same)
+    assert [row["_op"] for row in changes.rows[-1:]] == ["u"] and changes.rows[-1]["big"] == "text"
+    db("UPDATE t SET b = 'K'")
+    changes.until(same)
+    assert [(row["_op"], row["b"]) for row in changes.rows[-2:]] == [("d", "k"), ("i", "K")]
+    db(
+        "SET SESSION binlog_row_image = 'FULL'", "ALTER TABLE t DROP COLUMN big",
+        "ALTER TABLE t ADD COLUMN more int FIRST", "INSERT INTO t VALUES (3, 8, 'k', 8)",
+    )  # fmt: skip
+    changes.until(lambda: len(changes.table()) == 2)
+    assert changes.table()["k", 8] == {"a": 8, "b": "k", "big": None, "n": 8}
+    db("DELETE FROM t")
+    changes.until(lambda: changes.table() == {})
+
+
+def test_names_of_tables_and_columns(db: Execute, mariadb: MariaDb, tmp_path: Path) -> None:
+    """Names with quotes and dots; tables of the same name in other databases are not read."""
+    name = 'my "odd" `t`.x %s é'
+    quoted, column = name.replace("`", "``"), '`a "``b%`'
+    first, second = mariadb.new_database(), mariadb.new_database()
+    for each in (first, second):
+        db(f"CREATE TABLE {each}.`{quoted}` ({column} int PRIMARY KEY, `select` text)")
+    table = ".".join((first, '"' + name.replace('"', '""') + '"'))
+    config = MysqlSource.config_type.model_validate(
+        {**mariadb.login, "table": table, "changes": True}
+    )
+    changes = changes_of(MysqlSource, config, tmp_path, in_thread=True)
+    changes.start()
+    try:
+        db(f"INSERT INTO {second}.`{quoted}` VALUES (9, 'other')")
+        db(f"INSERT INTO {first}.`{quoted}` VALUES (1, 'one'), (2, 'two')")
+        db(f"UPDATE {first}.`{quoted}` SET `select` = 'zwei' WHERE {column} = 2")
+        expected = {(1,): "one", (2,): "zwei"}
+        changes.until(lambda: {k: r["select"] for k, r in changes.table().items()} == expected)
+    finally:
+        changes.stop()
+
+
+def test_tables_that_are_truncated_or_replaced(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    db("CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id) "
+        "(PARTITION p VALUES LESS THAN (5), PARTITION q VALUES LESS THAN MAXVALUE)",
+        "INSERT INTO t VALUES (1), (7)")  # fmt: skip
+    options = {"on_truncate": "ignore"}
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 2)
+    db("CREATE TABLE other (id int PRIMARY KEY)", "TRUNCATE TABLE other", "DROP TABLE other",
+        "ALTER TABLE t TRUNCATE PARTITION p")  # fmt: skip
+    error = fails(reader, "was truncated at bin.0")
+    assert error.code == "truncated" and "on_truncate: ignore" in str(error.hint)
+    reader = changes(**options)
+    reader.start()
+    reader.until(lambda: (7,) in reader.table())
+    db("TRUNCATE t", "INSERT INTO t VALUES (3)")
+    reader.until(lambda: {(7,), (3,)} <= {*reader.table()})
+    reader.stop()
+    db("RENAME TABLE t TO u")
+    with pytest.raises(PenstockError, match="there is no table"):
+        changes(**options)
+    db("CREATE TABLE t (id int PRIMARY KEY)")
+    error = fails(reader, "was dropped, replaced or renamed at bin.0")
+    assert error.code == "not-found" and "Remove the state" in str(error.hint)
+
+
+def test_changes_that_the_log_does_not_have(db: Execute, changes: Any) -> None:
+    """Statements and transactions of XA are errors, not losses."""
+    db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    db("SET SESSION binlog_format = 'STATEMENT'", "INSERT INTO t VALUES (2)",
+        "SET SESSION binlog_format = 'ROW'")  # fmt: skip
+    error = fails(reader, "another binlog_format than ROW")
+    assert error.code == "binary-log"
+    second = changes(state="second")
+    second.start()
+    second.until(lambda: len(second.table()) == 2)
+    db("XA START 'x'", "INSERT INTO t VALUES (3)", "XA END 'x'", "XA COMMIT 'x' ONE PHASE")
+    second.until(lambda: len(second.table()) == 3)
+    db("XA START 'x'", "INSERT INTO t VALUES (4)", "XA END 'x'", "XA PREPARE 'x'",
+        "XA ROLLBACK 'x'")  # fmt: skip
+    assert "XA" in fails(second, "by a transaction of XA").message
+
+
+def test_logs_that_are_gone(tmp_path: Path) -> None:
+    """A purged log, a log that was reset, and another server are errors."""
+    with MariaDb() as server, server.client() as client:
+        db = executor(client)
+        db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+        config = MysqlSource.config_type.model_validate(
+            {**server.login, "table": "t", "changes": True}
+        )
+
+        def read(state: str) -> Changes:
+            reader = changes_of(MysqlSource, config, tmp_path / state, in_thread=True)
+            reader.start()
+            reader.until(lambda: len(reader.table()) == 1)
+            db("CREATE TABLE IF NOT EXISTS u (id int)", "INSERT INTO u VALUES (1)")
+            stored = reader.source.directory / "confirmed"
+            text = stored.read_text()
+            reader.until(lambda: stored.read_text() != text)
+            reader.stop()
+            return reader
+
+        reset = read("reset")
+        time.sleep(1)
+        db("RESET MASTER", "INSERT INTO u SELECT seq FROM seq_1_to_1000")
+        error = fails(reset, "is not the one that was read before")
+        assert error.code == "data-gone" and "log was reset" in str(error.hint)
+        purged = read("purged")
+        db("FLUSH BINARY LOGS")
+        ((last, *_),) = db("SHOW MASTER STATUS")
+        deadline = time.monotonic() + 20
+        while len(db("SHOW BINARY LOGS")) > 1:
+            assert time.monotonic() < deadline
+            db(f"PURGE BINARY LOGS TO '{last}'")
+        error = fails(purged, "changes since the last run are lost")
+        assert error.code == "data-gone" and "binlog_expire_logs_seconds" in str(error.hint)
+
+
+def test_discovered_tables(
+    db: Execute, mariadb: MariaDb, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db("CREATE TABLE t (id int PRIMARY KEY, body text)", "CREATE TABLE keyless (x int)")
+    url, auth = mariadb.login["url"], mariadb.login["auth"]
+    login = [f"auth.{name}={value}" for name, value in auth.items()]
+    words = ["discover", "mysql", "--url", url, *(f"--set={text}" for text in login)]
+    assert main([*words, "--json", f"{database}.t", f"{database}.keyless"]) == 0
+    with_changes, without = json.loads(capsys.readouterr().out)
+    assert with_changes["changes"] and with_changes["primary_key"] == ["id"]
+    assert not without["changes"] and "ADD PRIMARY KEY" in without["errors"][0]["hint"]
+    assert main([*words, f"{database}.t", f"{database}.keyless"]) == 0
+    text = capsys.readouterr().out
+    assert f"# {database}.keyless: the changes cannot be read: the table" in text
+    assert text.count("changes: true") == 1 and PASSWORD not in text
+
+
+def test_requirements_of_the_server(tmp_path: Path) -> None:
+    """Each setting that is wrong is an error with its statement."""
+    wrong = {
+        "binlog_format": "MIXED", "binlog_row_image": "MINIMAL", "binlog_row_metadata": "NO_LOG",
+        "log_bin_compress": "ON",
+    }  # fmt: skip
+
+    class Wrong(MariaDb):
+        settings = {
+            "binlog-do-db": "other", **{name.replace("_", "-"): v for name, v in wrong.items()}
+        }  # fmt: skip
+
+    class WithoutLog(MariaDb):
+        def command(self) -> Sequence[str]:
+            return [text for text in super().command() if not text.startswith("--log-bin")]
+
+    with WithoutLog() as server:
+        config = MysqlSource.config_type.model_validate(
+            {**server.login, "table": "t", "changes": True}
+        )
+        with server.client() as client:
+            executor(client)("CREATE TABLE t (id int PRIMARY KEY)")
+        with pytest.raises(PenstockError, match="has no binary log; changes need log_bin"):
+            changes_of(MysqlSource, config, tmp_path)
+    with Wrong() as server, server.client() as client:
+        db = executor(client)
+        db("CREATE TABLE t (id int PRIMARY KEY)")
+        config = MysqlSource.config_type.model_validate(
+            {**server.login, "table": "t", "changes": True}
+        )
+        for name, value in wrong.items():
+            with pytest.raises(PenstockError, match=f"has {name} {value}; changes need") as error:
+                changes_of(MysqlSource, config, tmp_path)
+            assert error.value.code == "binary-log" and error.value.hint is not None
+            statement = error.value.hint.removeprefix("Run ").partition(", and set it")[0]
+            assert statement.startswith(f"SET GLOBAL {name} = ")
+            db(statement)
+        with pytest.raises(PenstockError, match=f'leaves out the database "{DATABASE}"'):
+            changes_of(MysqlSource, config, tmp_path)
+
+
+def test_requirements_of_tables_and_users(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    db(
+        "CREATE TABLE keyless (id int)", "CREATE VIEW v AS SELECT * FROM keyless",
+        "CREATE TABLE aria (id int PRIMARY KEY) ENGINE=Aria",
+        "CREATE TABLE by_enum (id enum('b', 'a') PRIMARY KEY)",
+        "CREATE TABLE other_types (id int PRIMARY KEY, u uuid)",
+        "CREATE TABLE parent (id int PRIMARY KEY)",
+        "CREATE TABLE child (id int PRIMARY KEY, p int, CONSTRAINT `fk 1` FOREIGN KEY (p) "
+        "REFERENCES parent (id) ON DELETE CASCADE)", "CREATE TABLE t (id int PRIMARY KEY)",
+    )  # fmt: skip
+    for table, text, hint in (
+        ("keyless", "has no primary key", f"ALTER TABLE `{database}`.`keyless` ADD PRIMARY KEY"),
+        ("v", "is no table", "Set table"),
+        ("aria", "has the engine Aria", f"ALTER TABLE `{database}`.`aria` ENGINE=InnoDB"),
+        ("by_enum", "rows are not read in its order", "Set primary_key"),
+        ("other_types", 'column "u" of the type uuid cannot be read', "MODIFY `u`"),
+        ("child", "deletes or updates rows", f"`{database}`.`child` DROP FOREIGN KEY `fk 1`"),
+    ):
+        with pytest.raises(PenstockError, match=text) as error:
+            changes(table)
+        assert hint in str(error.value.hint), error.value.hint
+    with pytest.raises(OptionError, match="there is no table"):
+        changes("tt")
+    db(f"CREATE USER {database}@'%' IDENTIFIED BY '{PASSWORD}'",
+        f"GRANT SELECT ON {database}.* TO {database}@'%'")  # fmt: skip
+    login = {
+        "url": f"mysql://127.0.0.1:{mariadb.port}/{database}",
+        "auth": {"username": database, "password": PASSWORD},
+    }
+    with pytest.raises(PenstockError, match="may not read the binary log") as denied:
+        changes(**login)
+    statement = f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{database}'@'%'"
+    assert denied.value.hint == f"Run {statement}."
+    db(statement, "INSERT INTO t VALUES (1)")
+    reader = changes(**login)
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    db("INSERT INTO t VALUES (2)")
+    reader.until(lambda: len(reader.table()) == 2)
+
+
+def test_a_server_that_restarts(tmp_path: Path) -> None:
+    """A kill of the server neither loses nor repeats a change."""
+    with MariaDb() as server:
+        config = MysqlSource.config_type.model_validate(
+            {**server.login, "table": "t", "changes": True}
+        )
+        with server.client() as client:
+            executor(client)("CREATE TABLE t (id int AUTO_INCREMENT PRIMARY KEY)")
+        changes = changes_of(MysqlSource, config, tmp_path, in_thread=True)
+        changes.start()
+        try:
+            with server.client() as client:
+                insert = partial(executor(client), "INSERT INTO t VALUES ()")
+                await_end_of_snapshot(changes, insert)
+            for total in (300, 600):
+                with server.client() as client:
+                    executor(client)(*["INSERT INTO t VALUES ()"] * 300)
+                if total == 300:
+                    changes.until(lambda: len(changes.table()) > 100)
+                    server.kill()
+                    server.start()
+            with server.client() as client:
+                ((count,),) = executor(client)("SELECT count(*) FROM t")
+            changes.until(lambda: len(changes.table()) == count)
+            for of_snapshot in (False, True):
+                ids = [row["id"] for row in changes.rows if row["snapshot"] is of_snapshot]
+                assert len(ids) == len({*ids}) and (of_snapshot or len(ids) >= 600)
+        finally:
+            changes.stop()
+
+
+def test_a_receiver_stops_while_the_server_does_not_respond(
+    db: Execute, changes: Any, mariadb: MariaDb
+) -> None:
+    db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    reader = changes(timeout="5m")
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    mariadb.pause()
+    try:
+        reader.stop()
+        assert "binlog" not in {thread.name for thread in threading.enumerate()}
+    finally:
+        mariadb.resume()

@@ -1,0 +1,155 @@
+"""Receivers of changes of tables, which tests stop and kill, and the rows that they write."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.core.errors import PenstockError, Transient
+from penstock.core.log import Silent
+from penstock.runtime.receiving.receivers import Receiver
+from penstock.runtime.retry import RetryState
+from penstock.sdk import Context, Read
+from penstock.sdk.database.changes import ChangesSource
+from penstock.sdk.operations import add_operation
+from penstock.spec.runtime_models import Restart
+from penstock.testing.contract.receiver_harness import ReceivingInThread, start_warm_python
+
+Row = dict[str, Any]
+
+
+class Changes:
+    """A receiver of changes that is stopped and killed, and the rows that it has written.
+
+    It is a process as in a run, or a thread of the tests (`in_thread`).
+    """
+
+    def __init__(self, source: ChangesSource[Any], *, in_thread: bool = False) -> None:
+        self.source = source
+        self._errors: list[PenstockError] = []
+        self._in_thread = in_thread
+        self._receiver: Receiver | None = None
+        self._of_thread: ReceivingInThread | None = None
+        self._closed = threading.Event()
+        self._offset = source.initial_offset()
+        self.rows: list[Row] = []
+        self._table: dict[Any, Row] = {}
+        self._applied = 0
+
+    def start(self) -> None:
+        """Starts the receiver, which starts again after each end."""
+        if self._in_thread:
+            self._of_thread = ReceivingInThread(self.source)
+            return
+        retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
+        python = start_warm_python().launcher
+        self._receiver = Receiver(self.source, Silent(), retries, python=python)
+        self._closed.clear()
+        self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the receiver was started and not stopped."""
+        return self._of_thread is not None or (
+            self._receiver is not None and not self._closed.is_set()
+        )
+
+    @property
+    def errors(self) -> list[PenstockError]:
+        """The errors other than transient ones, since the start of a thread."""
+        if self._of_thread is None:
+            return self._errors
+        found = [e for e in self._of_thread.errors if not isinstance(e, Transient)]
+        assert all(isinstance(error, PenstockError) for error in found), found
+        return [error for error in found if isinstance(error, PenstockError)]
+
+    def _poll(self, receiver: Receiver) -> None:
+        while not self._closed.wait(0.02):
+            error = receiver.poll()
+            if error is not None:
+                self._errors.append(error)
+
+    def kill(self) -> None:
+        """Kills the process. It starts again."""
+        assert self._receiver is not None
+        self._receiver.kill()
+
+    def stop(self) -> None:
+        """Stops the receiver."""
+        if self._of_thread is not None:
+            self._of_thread.close()
+            self._of_thread = None
+            return
+        self._closed.set()
+        self._thread.join()
+        assert self._receiver is not None
+        self._receiver.request_stop()
+        self._receiver.wait(time.monotonic() + 10)
+
+    def read(self) -> list[Row]:
+        """Reads the rows since the last call."""
+        end = self.source.latest_offset(self._offset)
+        found = Read(metadata=("lsn", "transaction", "snapshot"))
+        rows = [
+            row
+            for partition in self.source.partitions(self._offset, end)
+            for batch in self.source.read(partition, found)
+            for row in batch.to_pylist()
+        ]
+        assert found.bad == []
+        self._offset = end
+        self.rows += rows
+        return rows
+
+    def table(self) -> dict[Any, Row]:
+        """Applies the changes since the last call in their order. Returns the rows by key."""
+        self.read()
+        columns = self.source.columns
+        assert columns is not None
+        names = [name for name in columns.names if name != "_op"]
+        for row in self.rows[self._applied :]:
+            key = tuple(row[name] for name in self.source.primary_key)
+            if row["_op"] == "d":
+                self._table.pop(key, None)
+            else:
+                self._table[key] = {name: row[name] for name in names}
+        self._applied = len(self.rows)
+        return self._table
+
+    def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
+        """Waits for a condition."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
+            time.sleep(0.05)
+
+
+def changes_of(component: Any, config: Any, state: Path, *, in_thread: bool = False) -> Changes:
+    """Returns the changes of a table by a checked source with its columns and its key."""
+    made = component.create(config, Context(node="orders", state=state))
+    assert isinstance(made, ChangesSource)
+    made.check()
+    columns = made.infer_schema()
+    assert columns is not None
+    made.columns = add_operation(columns, made.operation_column)
+    made.primary_key = made.infer_primary_key()
+    return Changes(made, in_thread=in_thread)
+
+
+def fails(changes: Changes, text: str) -> PenstockError:
+    """Starts the receiver, if it is not running, and waits for its error."""
+    if not changes.is_running:
+        changes.start()
+    deadline = time.monotonic() + 30
+    while not changes.errors:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    error = changes.errors[0]
+    changes.stop()
+    changes._errors.clear()
+    assert text in error.message, error.message
+    return error

@@ -1,0 +1,174 @@
+"""The receiver of changes of tables, with a log and chunks in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.core.errors import Permanent
+from penstock.journal import Bounds, Journal, JournalReader
+from penstock.sdk.database.changes import (
+    ChangesReceiver,
+    Chunk,
+    Confirmed,
+    Key,
+    Progress,
+    Row,
+    Transaction,
+    Unsent,
+    Value,
+    metadata_of,
+)
+from penstock.sdk.database.changes.progress import DONE, PROGRESS
+from penstock.sdk.database.changes.rows import key_of_text, key_text
+from penstock.sdk.operations import Operation
+
+INSERT, UPDATE, DELETE = Operation.INSERT, Operation.UPDATE, Operation.DELETE
+Change = tuple[Operation, dict[str, Value] | None, dict[str, Value] | None]
+COLUMNS = pa.schema(
+    [("payload", pa.binary()), *metadata_of(pa.string()), *PROGRESS, ("received", pa.int64())]
+)
+
+
+@dataclass(frozen=True)
+class PartOfTable(Chunk):
+    end: int = 0
+
+    def contains(self, transaction: Transaction) -> bool:
+        return transaction.position < self.end
+
+
+class Receiver(ChangesReceiver):
+    """Receives scripted transactions, each by a call of `receive`, and scripted chunks."""
+
+    def __init__(
+        self, directory: Path, journal: Journal, chunks: Sequence[Chunk],
+        log: Sequence[tuple[int, list[Change]]],
+    ) -> None:  # fmt: skip
+        progress = Progress.read(JournalReader(directory)) or Progress()
+        super().__init__(("k",), journal, progress, Confirmed(directory), 1 << 20)
+        self.chunks, self.log = list(chunks), list(log)
+        self.asked: list[Key | None] = []
+
+    async def start(self) -> int:
+        return 0
+
+    async def receive(self) -> None:
+        while self._chunk is not None and not self._chunk.done():
+            await asyncio.sleep(0)
+        if not self.log:
+            if self.progress.chunk == DONE or not self.chunks:
+                raise Permanent("the end", code="rejected")
+            return
+        position, changes = self.log.pop(0)
+        if changes:
+            self.transaction = Transaction(position, f"at {position}", f"t{position}", None)
+            self.number = 0
+            for change in changes:
+                await self.change(*change)
+        self.transaction = None
+        self.position = position + 1
+
+    def read_chunk(self, after: Key | None) -> Chunk:
+        self.asked.append(after)
+        return self.chunks.pop(0) if self.chunks else PartOfTable([], 0, "none")
+
+    def read_current(self, names: Sequence[str], key: Key) -> Row:
+        return dict.fromkeys(names, f"current {key}")
+
+
+@pytest.fixture
+def receive(tmp_path: Path) -> Callable[..., list[Any]]:
+    """Receives until the end of a log. Returns the new records: operation, row, lsn."""
+    read = 0
+
+    def receive(chunks: Sequence[Chunk], log: Sequence[tuple[int, list[Change]]]) -> list[Any]:
+        nonlocal read
+        bounds = Bounds(size=1 << 20, segment=1 << 18, flush="each", message=1 << 18)
+        with Journal(tmp_path, COLUMNS, bounds) as journal:
+            receiver = Receiver(tmp_path, journal, chunks, log)
+            with pytest.raises(Permanent, match="the end"):
+                asyncio.run(receiver.run())
+        reader = JournalReader(tmp_path)
+        records = []
+        for _, batch in reader.read(read, reader.end()):
+            for row in batch.to_pylist():
+                change = json.loads(row["payload"])
+                records.append((change["op"], change["row"], row["lsn"], row["snapshot"]))
+        read = reader.end()
+        return records
+
+    return receive
+
+
+def row(key: str, value: Value = "new") -> dict[str, Value]:
+    return {"k": key, "v": value}
+
+
+def test_a_newer_change_replaces_the_row_of_a_chunk(receive: Any) -> None:
+    """Row 1 was changed before the read of the chunk, row 2 after it, and row 3 not at all."""
+    rows: list[Row] = [{"k": k, "v": "read"} for k in "123"]
+    chunk = PartOfTable(rows, position=30, lsn="at 30", end=15)
+    log = [(10, [(UPDATE, None, row("1"))]), (20, [(UPDATE, None, row("2"))]), (31, [])]
+    found = receive([chunk], log)
+    assert [(op, r["k"], r["v"], snapshot) for op, r, _, snapshot in found] == [
+        ("u", "1", "new", False), ("u", "2", "new", False),
+        ("i", "1", "read", True), ("i", "3", "read", True),
+    ]  # fmt: skip
+    assert [lsn for _, _, lsn, _ in found] == ["at 10", "at 20", "at 30", "at 30"]
+
+
+def test_a_chunk_is_written_when_the_log_has_reached_it(receive: Any) -> None:
+    chunk = PartOfTable([{"k": "1", "v": "read"}], position=25, lsn="at 25", end=25)
+    log = [(10, [(INSERT, None, row("8"))]), (20, [(INSERT, None, row("9"))]), (30, [])]
+    assert [r["k"] for _, r, _, _ in receive([chunk], log)] == ["8", "9", "1"]
+
+
+def test_a_receiver_continues_after_its_last_record(receive: Any) -> None:
+    """Neither changes nor chunks are written twice, also within a transaction."""
+    first = PartOfTable([{"k": "1", "v": "read"}], 0, "at 0")
+    changes: list[Change] = [(INSERT, None, row("5")), (INSERT, None, row("6"))]
+    assert [r["k"] for _, r, _, _ in receive([first], [(10, changes[:1])])] == ["5", "1"]
+    second = PartOfTable([{"k": "2", "v": "read"}], 0, "at 0")
+    found = receive([second], [(10, changes), (20, [(DELETE, row("5"), None)])])
+    assert [(op, r["k"]) for op, r, _, _ in found] == [("i", "6"), ("i", "2"), ("d", "5")]
+
+
+def test_a_change_of_the_key_is_a_delete_and_an_insert(receive: Any) -> None:
+    found = receive([], [(10, [(UPDATE, row("1", "old"), row("2"))])])
+    assert [(op, r) for op, r, _, _ in found] == [("d", row("1", "old")), ("i", row("2"))]
+
+
+def test_values_that_are_not_sent(receive: Any) -> None:
+    """They are those of the row before, or the current ones."""
+    unsent = Unsent.VALUE
+    log: list[Any] = [
+        (10, [(UPDATE, row("1", "old"), row("1", unsent)), (UPDATE, None, row("2", unsent))])
+    ]
+    found = receive([], log)
+    assert [r["v"] for _, r, _, _ in found] == ["old", "current ('2',)"]
+
+
+def test_bytes_in_keys_and_rows(receive: Any) -> None:
+    key: Key = ("é", None, b"\x00\xff", "1")
+    assert key_of_text(key_text(key)) == key
+    ((_, found, _, _),) = receive([], [(10, [(INSERT, None, {"k": "1", "v": b"\xff"})])])
+    assert found == {"k": "1", "v": {"bytes": "ff"}}
+
+
+def test_a_confirmed_position_only_grows(tmp_path: Path) -> None:
+    confirmed = Confirmed(tmp_path)
+    assert (confirmed.position, confirmed.log) == (0, "")
+    confirmed.raise_to(7, "1:2:bin.000001")
+    confirmed.raise_to(5, "other")
+    stored = Confirmed(tmp_path)
+    assert (stored.position, stored.log) == (7, "1:2:bin.000001")
+    (tmp_path / "confirmed").write_text("12")
+    assert (Confirmed(tmp_path).position, Confirmed(tmp_path).log) == (12, "")
