@@ -38,6 +38,8 @@ _IDLE_SECONDS = 0.2
 class PostgresReceiver(ChangesReceiver):
     """The receiver of the changes of one table."""
 
+    requests_responses = True
+
     def __init__(
         self, config: PostgresSourceConfig, replication: Replication,
         connection: PostgresConnection, stream: ReplicationStream, journal: Journal,

@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.core.errors import Permanent
 from penstock.journal import Journal, Message
@@ -37,6 +37,9 @@ class ChangesReceiver(ABC):
     a chunk and of a current row. It sets `transaction` while the log is within a transaction, and
     `position` to the end of the last transaction that was received.
     """
+
+    requests_responses: ClassVar[bool] = False
+    """Whether the position of a quiet log comes only in a response to `confirm`."""
 
     def __init__(
         self, key: tuple[str, ...], journal: Journal, progress: Progress, confirmed: Confirmed,
@@ -112,8 +115,11 @@ class ChangesReceiver(ABC):
                 if self.progress.chunk == DONE and self._end >= backlog:
                     self.journal.caught_up.set()
             since = loop.time() - confirmed
-            # A response has the position that the log has reached.
-            waits = not self.journal.caught_up.is_set() and since >= _RESPONSE_SECONDS
+            waits = (
+                self.requests_responses
+                and not self.journal.caught_up.is_set()
+                and since >= _RESPONSE_SECONDS
+            )
             if waits or self.is_reply_requested() or since >= _CONFIRM_SECONDS:
                 self.confirm(self._end, reply=waits)
                 confirmed = loop.time()
