@@ -221,7 +221,7 @@ def test_types_of_changes_are_those_of_the_snapshot(
 ) -> None:
     insert = [f"INSERT INTO t ({NAMES}) VALUES ({values})" for values in VALUES]
     db(TYPES, *insert)
-    changes = changes()
+    changes = changes(tls={"ca": str(mariadb.ca)})
     changes.start()
     changes.until(lambda: len(changes.table()) == 3)
     of_snapshot = dict(changes.table())

@@ -14,8 +14,6 @@ from penstock.sdk import Journal
 from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import ChangesReceiver, Chunk, Confirmed, Key, Progress, Row
 
-_IDLE_SECONDS = 0.2
-
 
 class MysqlReceiver(ChangesReceiver):
     """The receiver of the changes of one table."""
@@ -36,7 +34,7 @@ class MysqlReceiver(ChangesReceiver):
         return file.at(offset)
 
     async def receive(self) -> None:
-        for message in await self._stream.messages(_IDLE_SECONDS):
+        for message in await self._stream.messages(self.idle_seconds):
             if isinstance(message, Change):
                 await self.change(message.operation, message.before, message.after)
             elif isinstance(message, Begin):

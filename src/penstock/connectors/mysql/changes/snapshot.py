@@ -65,7 +65,7 @@ def log_end(connection: MysqlConnection) -> tuple[LogFile, int]:
 def read_chunk(
     connection: MysqlConnection, table: TableName, key: tuple[str, ...], after: Key | None
 ) -> Chunk:
-    """Reads the rows after a key; none at the end. Raises Transient or Permanent."""
+    """Reads the rows after a key. Raises Transient or Permanent."""
     columns = _columns(connection, table)
     dialect = connection.dialect
     cursor = Cursor(dialect.table(table), key, dialect)
@@ -86,7 +86,8 @@ def read_chunk(
     connection.rollback()
     file, offset = log_end(connection)
     begin_file, begin = start
-    return LogChunk(rows, file.at(offset), file.text(offset), begin_file.at(begin))
+    is_last = len(rows) < count
+    return LogChunk(rows, is_last, file.at(offset), file.text(offset), begin_file.at(begin))
 
 
 def read_current(

@@ -23,6 +23,8 @@ from penstock.connectors.mysql.session import connect_options
 from penstock.core.errors import PenstockError, Permanent, Transient
 
 _MAX_BYTES = 8 << 20
+_OVERHEAD = 500
+"""The bytes of a message in memory, about."""
 _HEARTBEAT_SECONDS = 0.5
 _CONNECTIONS = 2
 """Of the stream, and of the library's queries of settings."""
@@ -43,7 +45,7 @@ class BinlogStream:
         self._config, self._server_id = config, server_id
         self._parser, self._offset = parser, offset
         self._changed = threading.Condition()
-        self._parts: deque[tuple[int, list[Message]]] = deque()
+        self._parts: deque[list[Message]] = deque()
         self._size = 0
         self._error: BaseException | None = None
         self._is_closed = False
@@ -80,7 +82,7 @@ class BinlogStream:
         return bool(self._parts) or self._error is not None or self._is_closed
 
     def _take(self) -> list[Message]:
-        found = [message for _, part in self._parts for message in part]
+        found = [message for part in self._parts for message in part]
         self._parts.clear()
         self._size = 0
         self._changed.notify_all()
@@ -123,8 +125,8 @@ class BinlogStream:
     def _put(self, size: int, messages: list[Message]) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._size < _MAX_BYTES)
-            self._size += size
-            self._parts.append((size, messages))
+            self._size += size + _OVERHEAD * len(messages)
+            self._parts.append(messages)
             self._changed.notify_all()
 
     def _connect(self, **options: Any) -> Any:

@@ -32,11 +32,11 @@ from penstock.sdk.database.changes import (
     Value,
 )
 
-_IDLE_SECONDS = 0.2
-
 
 class PostgresReceiver(ChangesReceiver):
     """The receiver of the changes of one table."""
+
+    requests_responses = True
 
     def __init__(
         self, config: PostgresSourceConfig, replication: Replication,
@@ -59,7 +59,7 @@ class PostgresReceiver(ChangesReceiver):
         return await asyncio.to_thread(mark_position, connection)
 
     async def receive(self) -> None:
-        for message in await self._stream.messages(_IDLE_SECONDS):
+        for message in await self._stream.messages(self.idle_seconds):
             await self._process(message)
         self.position = self._stream.position
 

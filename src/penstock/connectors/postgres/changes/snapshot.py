@@ -29,7 +29,7 @@ class SnapshotChunk(Chunk):
 def read_chunk(
     connection: PostgresConnection, table: TableName, key: tuple[str, ...], after: Key | None
 ) -> Chunk:
-    """Reads the rows after a key. A chunk without rows is the end. Raises Transient or Permanent.
+    """Reads the rows after a key. Raises Transient or Permanent.
 
     The transaction that reads ends at once, so it does not hold back VACUUM.
     """
@@ -45,7 +45,8 @@ def read_chunk(
         rows += part.to_pylist()
     connection.execute("COMMIT")
     position = mark_position(connection)
-    return SnapshotChunk(rows, position, lsn_text(position), snapshot)
+    is_last = len(rows) < CHUNK_ROWS
+    return SnapshotChunk(rows, is_last, position, lsn_text(position), snapshot)
 
 
 def mark_position(connection: PostgresConnection) -> int:

@@ -18,12 +18,14 @@ CHUNK_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Chunk(ABC):
-    """Rows of a table in the order of the key; without rows the end of the table.
+    """Rows of a table in the order of the key. The last chunk has fewer rows than were asked for.
 
-    `position` is one of the log after the read, and `lsn` its text.
+    `position` is one of the log after the read, and `lsn` its text. Rows that are inserted after
+    the read of the last chunk are in the log.
     """
 
     rows: list[Row]
+    is_last: bool
     position: int
     lsn: str
 

@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.core.errors import Permanent
 from penstock.journal import Journal, Message
@@ -26,6 +26,7 @@ from penstock.sdk.operations import Operation
 _PART_ROWS, PART_BYTES = 5000, 4 << 20
 _OVERHEAD = 100
 """The bytes of a row beside its payload."""
+_IDLE_SECONDS, _CHUNK_SECONDS = 0.2, 0.02
 _CONFIRM_SECONDS = 1.0
 _RESPONSE_SECONDS = 0.05
 
@@ -37,6 +38,9 @@ class ChangesReceiver(ABC):
     a chunk and of a current row. It sets `transaction` while the log is within a transaction, and
     `position` to the end of the last transaction that was received.
     """
+
+    requests_responses: ClassVar[bool] = False
+    """Whether the position of a quiet log comes only in a response to `confirm`."""
 
     def __init__(
         self, key: tuple[str, ...], journal: Journal, progress: Progress, confirmed: Confirmed,
@@ -56,13 +60,18 @@ class ChangesReceiver(ABC):
         self._chunk: asyncio.Task[Chunk] | None = None
         self._changed = ChangedKeys()
 
+    @property
+    def idle_seconds(self) -> float:
+        """The time for which `receive` waits, shorter while a chunk is read."""
+        return _IDLE_SECONDS if self._chunk is None else _CHUNK_SECONDS
+
     @abstractmethod
     async def start(self) -> int:
         """Prepares to receive. Returns a position of the log after all earlier transactions."""
 
     @abstractmethod
     async def receive(self) -> None:
-        """Receives what has arrived, or waits for a short time. Calls `change` for each change."""
+        """Receives what has arrived, or waits `idle_seconds`. Calls `change` for each change."""
 
     @abstractmethod
     def read_chunk(self, after: Key | None) -> Chunk:
@@ -112,8 +121,11 @@ class ChangesReceiver(ABC):
                 if self.progress.chunk == DONE and self._end >= backlog:
                     self.journal.caught_up.set()
             since = loop.time() - confirmed
-            # A response has the position that the log has reached.
-            waits = not self.journal.caught_up.is_set() and since >= _RESPONSE_SECONDS
+            waits = (
+                self.requests_responses
+                and not self.journal.caught_up.is_set()
+                and since >= _RESPONSE_SECONDS
+            )
             if waits or self.is_reply_requested() or since >= _CONFIRM_SECONDS:
                 self.confirm(self._end, reply=waits)
                 confirmed = loop.time()
@@ -229,12 +241,14 @@ class ChangesReceiver(ABC):
         if self.position < chunk.position:
             return
         self._chunk = None
-        for row in self._changed.newest(chunk, self.key):
-            self.progress = replace(self.progress, chunk=self._row_key(row))
+        rows = self._changed.newest(chunk, self.key)
+        end = DONE if chunk.is_last else self._row_key(chunk.rows[-1])
+        for index, row in enumerate(rows):
+            reached = end if index == len(rows) - 1 else self._row_key(row)
+            self.progress = replace(self.progress, chunk=reached)
             self._add(Operation.INSERT, row, None, chunk.lsn)
             await self._flush_part()
-        last = self._row_key(chunk.rows[-1]) if chunk.rows else DONE
-        self.progress = replace(self.progress, chunk=last)
+        self.progress = replace(self.progress, chunk=end)
         await self._flush()
 
     def _row_key(self, row: Row) -> str:
