@@ -43,7 +43,7 @@ def test_changes_become_a_copy(mariadb: MariaDb, workspace: Workspace, monkeypat
             return list(cursor.fetchall())
 
         db("CREATE TABLE orders (id int PRIMARY KEY, customer text, amount decimal(10, 2))")
-        db("INSERT INTO orders SELECT seq, concat('c', seq % 5), seq FROM seq_1_to_30000")
+        db("INSERT INTO orders SELECT seq, concat('c', seq % 5), seq FROM seq_1_to_12000")
         for part in range(2):
             handle = workspace.start(text)
             count = 2 * part
