@@ -68,6 +68,11 @@ def _optional(type_: str) -> Mapping[Capability, str]:
 def check_stream(source: Source[Any], spec: SourceSpec) -> None:
     """Checks that a source that is only a lookup table is read as one. Raises PlanError."""
     if Capability.LOOKUP_BY_KEY in source.capabilities and spec.lookup_table is None:
+        if Capability.LOOKUP_BY_KEY in registry.find("source", spec.type).capabilities:
+            raise PlanError(
+                f"{spec.type} is a lookup table, and not a stream", code="lookup-only",
+                hint="Set lookup: true, in SQL CREATE TEMPORARY TABLE.",
+            )  # fmt: skip
         options = _optional(spec.type)[Capability.LOOKUP_BY_KEY]
         raise PlanError(
             f"these options of {spec.type} describe a lookup table ({options}), and not a stream",

@@ -7,6 +7,7 @@ from collections.abc import Sequence as List
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.secret import redact
 from penstock.core.text import nearest, shorten
 from penstock.spec.source_map import SourceValue, Substitution
 
@@ -138,7 +139,7 @@ def _either(texts: list[str]) -> str:
 
 
 def describe_found(value: SourceValue | None) -> str:
-    """Returns `found "abc"`: the value as in the file, before substitution."""
+    """Returns `found "abc"`: the value as in the file, before substitution, without a password."""
     if value is not None and value.is_map:
         return "found a map"
     if value is not None and value.is_list:
@@ -146,7 +147,7 @@ def describe_found(value: SourceValue | None) -> str:
     if value is None or (value.is_empty and not value.quoted):
         return "found no value"
     if isinstance(value.data, str) or value.substitutions:
-        return f'found "{shorten(value.written, 60)}"'
+        return f'found "{shorten(redact(value.written), 60)}"'
     return f"found {value.written}"
 
 

@@ -13,7 +13,7 @@ from penstock.connectors.http.framing import resolve_pointer, split_body
 from penstock.connectors.http.lookup.config import HttpLookupSourceConfig
 from penstock.connectors.http.lookup.requests import KeyRequest, KeyRequests
 from penstock.core.errors import OptionError, PlanError, RecordError, Rejected, raise_all
-from penstock.sdk import PAYLOAD, Capability, DecodeError, LookupSource, Read
+from penstock.sdk import PAYLOAD, Capability, DecodeError, LookupSource, Read, registry
 from penstock.sdk.decoding import decode_in_fork
 
 METADATA = pa.schema([("url", pa.string())])
@@ -63,10 +63,10 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
 
     def _url_errors(self) -> Iterator[OptionError]:
         config, key = self.config, self.primary_key
-        if self.columns is not None:
-            yield from config.url.check(self.columns, "url")
         used = config.url.columns
-        if key and (used - {*key} or (config.method == "GET" and used != {*key})):
+        if self.columns is not None and not used <= {*self.columns.names}:
+            yield from config.url.check(self.columns, "url")
+        elif key and (used - {*key} or (config.method == "GET" and used != {*key})):
             yield OptionError.of(
                 "url", message=f"expected the columns of the primary key, {', '.join(key)}, found "
                 f"{', '.join(sorted(used)) or 'none'}",
@@ -77,6 +77,13 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
             yield OptionError.of(
                 "max_keys", message="several keys in a URL require a primary key of one column",
                 hint="Remove max_keys, or set method: POST.",
+            )  # fmt: skip
+        json = registry.find("format", "json")
+        if config.max_keys > 1 and self.format is not None and not isinstance(self.format, json):
+            yield OptionError.of(
+                "max_keys",
+                message="several keys in a request require format: json, as a response is an array",
+                code="wrong-format", hint="Remove max_keys, or set format: json.",
             )  # fmt: skip
 
     def check(self) -> None:
