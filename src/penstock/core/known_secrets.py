@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from penstock.core.secret import redact_urls
+
 SHORTEST = 4
 """The length of the shortest secret that is concealed: shorter ones occur in other words."""
 _SHORTEST_LINE = 8
@@ -32,7 +34,8 @@ def forget_secrets() -> None:
 
 
 def conceal(text: str) -> str:
-    """Returns a text with ten asterisks in place of each known secret."""
+    """Returns a text with asterisks in place of each known secret, and of passwords in URLs."""
+    text = redact_urls(text)
     return text if _pattern is None else _pattern.sub(_ASTERISKS, text)
 
 

@@ -24,6 +24,11 @@ def redact(line: str) -> str:
     return line
 
 
+def redact_urls(text: str) -> str:
+    """Returns a text with asterisks in place of the passwords in its URLs."""
+    return _IN_URL.sub(lambda match: match[1] + _asterisks(match[2]), text)
+
+
 def _asterisks(value: str) -> str:
     return value if "${" in value else "*" * len(value)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence as List
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.secret import redact
+from penstock.core.secret import redact_urls
 from penstock.core.text import nearest, shorten
 from penstock.spec.source_map import SourceValue, Substitution
 
@@ -147,7 +147,7 @@ def describe_found(value: SourceValue | None) -> str:
     if value is None or (value.is_empty and not value.quoted):
         return "found no value"
     if isinstance(value.data, str) or value.substitutions:
-        return f'found "{shorten(redact(value.written), 60)}"'
+        return f'found "{shorten(redact_urls(value.written), 60)}"'
     return f"found {value.written}"
 
 

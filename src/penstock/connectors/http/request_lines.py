@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.core.errors import Rejected
 from penstock.sdk.columns.template import Template, as_text
 
+_EXAMPLE = "https://example.com/{id}"
 _DOT_SEGMENTS = (".", "..")
 _HOST = re.compile(r"[^.%\s]+(\.[^.%\s]+)*\.?", re.ASCII)
 _COLUMN_MARK = "\0"
@@ -53,11 +54,12 @@ class UrlTemplate:
 
     def check(self) -> str | None:
         """Returns the error of a template that cannot form a URL; None otherwise."""
-        if self._template.constant is not None:
-            return address_error(self._template.constant)
-        if "://" not in "".join(text for text, _ in self._template.parts):
-            return "expected a URL with a scheme, such as https://example.com/{id}"
-        return None
+        constant = self._template.constant
+        if constant is not None:
+            is_wrong = address_error(constant) is not None
+        else:
+            is_wrong = "://" not in "".join(text for text, _ in self._template.parts)
+        return f"expected a URL with a scheme and a host, such as {_EXAMPLE}" if is_wrong else None
 
     def _error(self, url: str) -> str | None:
         _, _, rest = re.split(r"[?#]", url, maxsplit=1)[0].partition("://")
