@@ -153,9 +153,18 @@ def test_values_in_urls(web_server: Web, name: str) -> None:
     assert {bad.error.code for bad in read.bad} == {"invalid-url"}
 
 
-def test_a_body_that_is_no_json_is_a_bad_record(web_server: Web, name: str) -> None:
-    web_server.put_table(name, ["no object"])
-    found, read = look_up(make(web_server, name, "several", pointer="/data/0"), [1])
+@pytest.mark.parametrize("shape", ["several", "array"])
+def test_a_body_without_an_array(web_server: Web, name: str, shape: str) -> None:
+    """Each key of the request is a bad record, since none of them has an answer."""
+    web_server.put_table(name, [{"always": 1}])
+    found, read = look_up(make(web_server, name, shape, pointer="/data/0"), [1, 2])
+    assert found == {} and sorted(bad.position for bad in read.bad) == [0, 1]
+    assert {bad.payload for bad in read.bad} == {b'{"data": [{"always": 1}]}'}
+
+
+def test_a_body_that_is_no_json(web_server: Web, name: str) -> None:
+    web_server.put_table(name, ["text"])
+    found, read = look_up(make(web_server, name, "several", pointer="/data/0/x/y"), [1])
     assert found == {} and [bad.position for bad in read.bad] == [0]
 
 

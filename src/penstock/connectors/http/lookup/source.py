@@ -139,7 +139,11 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
             if config.is_missing(response.status):
                 continue
             if response.status // 100 == 2:
-                found += self._payloads(response, request.url, keys, group, read)
+                try:
+                    found += self._payloads(response, request.url, keys, group, read)
+                except (DecodeError, ValueError) as wrong:
+                    bad = wrong if isinstance(wrong, DecodeError) else DecodeError(str(wrong))
+                    _reject(read, request.url, group, bad, refused, response.body)
                 continue
             if not config.is_rejection(response.status):
                 raise response.error(request.url, config.retry)
@@ -151,20 +155,18 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
     def _payloads(
         self, response: Response, url: str, keys: pa.RecordBatch, group: Sequence[int], read: Read
     ) -> list[Found]:
-        """Returns the payloads of a response, each with the index of its key."""
+        """Returns the payloads of a response, each with the index of its key.
+
+        Raises DecodeError or ValueError for a body that has no row.
+        """
         pointer = self.config.pointer
         if not response.body.strip():
             return []
-        try:
-            if self.config.max_keys > 1:
-                rows = split_body(response.body, "array", pointer)
-                return self._matched(rows, url, keys, group, read) if rows else []
-            row = bytes(resolve_pointer(response.body, pointer) or b"null").strip()
-            return [] if row == b"null" else [(row, url, group[0])]
-        except (DecodeError, ValueError) as error:
-            bad = error if isinstance(error, DecodeError) else DecodeError(str(error))
-            read.reject(response.body, url, group[0], bad)
-            return []
+        if self.config.max_keys > 1:
+            rows = split_body(response.body, "array", pointer)
+            return self._matched(rows, url, keys, group, read) if rows else []
+        row = bytes(resolve_pointer(response.body, pointer) or b"null").strip()
+        return [] if row == b"null" else [(row, url, group[0])]
 
     def _matched(
         self, rows: Sequence[bytes], url: str, keys: pa.RecordBatch, group: Sequence[int],
@@ -205,10 +207,11 @@ def _values(
 
 
 def _reject(
-    read: Read, url: str, group: Sequence[int], error: RecordError, refused: list[Sequence[int]]
-) -> None:
+    read: Read, url: str, group: Sequence[int], error: RecordError, refused: list[Sequence[int]],
+    payload: bytes | None = None,
+) -> None:  # fmt: skip
     """Makes the key of a group a bad record, or keeps a group of several keys in `refused`."""
     if len(group) > 1:
         refused.append(group)
     else:
-        read.reject(None, url, group[0], error)
+        read.reject(payload, url, group[0], error)
