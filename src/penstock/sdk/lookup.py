@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from penstock.sdk.component import C
-from penstock.sdk.record import Read
+from penstock.sdk.record import PAYLOAD, Read
 from penstock.sdk.source import Source
 
 
@@ -48,3 +49,19 @@ class LookupSource(Source[C]):
         close = getattr(client, "close", None)
         if close is not None:
             close()
+
+
+def found_payloads(
+    found: Iterable[tuple[bytes, str, int]], metadata: Sequence[str]
+) -> pa.RecordBatch:
+    """Returns the result of `LookupSource.lookup` for payloads.
+
+    Each has its origin and the index of its key. The metadata columns have the origin, too.
+    """
+    columns = list(zip(*found, strict=True)) or [(), (), ()]
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(columns, PAYLOAD, strict=True)], schema=PAYLOAD
+    )
+    for name in metadata:
+        batch = batch.append_column(name, batch.column("origin"))
+    return batch

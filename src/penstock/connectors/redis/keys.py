@@ -14,7 +14,6 @@ from penstock.connectors.redis.errors import row_error, translate_errors
 from penstock.core.errors import OptionError, PlanError, raise_all
 from penstock.core.names import written_name
 from penstock.sdk import (
-    PAYLOAD,
     Capability,
     Context,
     DecodeError,
@@ -25,6 +24,7 @@ from penstock.sdk import (
 from penstock.sdk.columns.conversion import TextConversion, cast
 from penstock.sdk.columns.names import find_name
 from penstock.sdk.columns.template import Template
+from penstock.sdk.lookup import found_payloads
 
 METADATA = pa.schema([("key", pa.string())])
 
@@ -124,13 +124,7 @@ class KeySource(LookupSource[RedisSourceConfig]):
             else:
                 values = client.mget(names)
         found = [(value, names[i], i) for i, value in enumerate(values) if value is not None]
-        columns = list(zip(*found, strict=True)) or [(), (), ()]
-        batch = pa.RecordBatch.from_arrays(
-            [pa.array(c, f.type) for c, f in zip(columns, PAYLOAD, strict=True)], schema=PAYLOAD
-        )
-        for name in read.metadata:
-            batch = batch.append_column(name, batch.column("origin"))
-        return batch
+        return found_payloads(found, read.metadata)
 
     def _hashes(
         self, client: Any, names: list[str], keys: pa.RecordBatch, read: Read

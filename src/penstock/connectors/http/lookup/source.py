@@ -13,8 +13,9 @@ from penstock.connectors.http.framing import resolve_pointer, split_body
 from penstock.connectors.http.lookup.config import HttpLookupSourceConfig
 from penstock.connectors.http.lookup.requests import KeyRequest, KeyRequests
 from penstock.core.errors import OptionError, PlanError, RecordError, Rejected, raise_all
-from penstock.sdk import PAYLOAD, Capability, DecodeError, LookupSource, Read, registry
+from penstock.sdk import Capability, DecodeError, LookupSource, Read, registry
 from penstock.sdk.decoding import decode_in_fork
+from penstock.sdk.lookup import found_payloads
 
 METADATA = pa.schema([("url", pa.string())])
 Found = tuple[bytes, str, int]
@@ -110,13 +111,7 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
         found, refused = self._send(client, requests, keys, groups, read)
         single = [[number] for group in refused for number in group]
         found += self._send(client, requests, keys, single, read)[0]
-        columns = list(zip(*found, strict=True)) or [(), (), ()]
-        batch = pa.RecordBatch.from_arrays(
-            [pa.array(c, f.type) for c, f in zip(columns, PAYLOAD, strict=True)], schema=PAYLOAD
-        )
-        for name in read.metadata:
-            batch = batch.append_column(name, batch.column("origin"))
-        return batch
+        return found_payloads(found, read.metadata)
 
     def _send(
         self, client: HttpClient, requests: KeyRequests, keys: pa.RecordBatch,
