@@ -108,7 +108,7 @@ def _install(part: Path) -> None:
         str(part / "ferretdb"),
         "./cmd/ferretdb",
     )
-    run("env", *settings, "nice", *build, cwd=part / "source")
+    run("env", *settings, *build, cwd=part / "source")
     for name in ("cache", "objects", "source"):
         shutil.rmtree(part / name)
 
