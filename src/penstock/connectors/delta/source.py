@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +16,12 @@ from penstock.connectors.delta.log import FileOfVersion, VersionLog, check_reada
 from penstock.connectors.delta.reader import METADATA, Reader
 from penstock.connectors.delta.types import arrow_schema
 from penstock.core.errors import OptionError
-from penstock.sdk import Capability, Offset, Read, ReplayableSource
+from penstock.sdk import Capability, Offset, Read
 from penstock.sdk.file_partitions import divide_files
+from penstock.sdk.polling import PolledSource
 
 
-class DeltaSource(ReplayableSource[DeltaSourceConfig]):
+class DeltaSource(PolledSource[DeltaSourceConfig]):
     """Reads a table of Delta Lake, then the rows that later versions add, or all of their changes.
 
     The first run reads the table as it is at a version, by default the latest one; later runs and
@@ -67,10 +67,9 @@ class DeltaSource(ReplayableSource[DeltaSourceConfig]):
         self.carries_operations = self.has_complete_changes = self.config.changes
         self._table: Any = None
         self._versions: VersionLog | None = None
-        self._next_poll = 0.0
 
     def __getstate__(self) -> Mapping[str, Any]:
-        return {**self.__dict__, "_table": None, "_versions": None, "_next_poll": 0.0}
+        return {**super().__getstate__(), "_table": None, "_versions": None}
 
     def validate(self) -> None:
         super().validate()
@@ -99,19 +98,16 @@ class DeltaSource(ReplayableSource[DeltaSourceConfig]):
     def metadata_schema(self) -> pa.Schema:
         return METADATA
 
-    def is_bounded(self) -> bool:
-        return not self.config.watch
+    @property
+    def poll_interval(self) -> float | None:
+        return self.config.interval if self.config.watch else None
 
     def initial_offset(self) -> Offset:
         table = self._open_first()
         version = int(table.version())
         return {"table": table.metadata().id, "snapshot": version, "version": version, "file": 0}
 
-    def latest_offset(self, start: Offset) -> Offset:
-        now = monotonic()
-        if self.config.watch and now < self._next_poll:
-            return start
-        self._next_poll = now + self.config.interval
+    def find_end(self, start: Offset) -> Offset:
         self._log.forget(start["version"])
         latest = start["snapshot"] if self._is_fixed else self._latest_version(start)
         if latest + 1 <= start["version"]:

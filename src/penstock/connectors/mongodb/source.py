@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -18,16 +17,17 @@ from penstock.connectors.mongodb.encoding import Encoding
 from penstock.connectors.mongodb.reading import Reader, Stage, matching
 from penstock.connectors.mongodb.sample import infer_columns
 from penstock.core.errors import OptionError
-from penstock.sdk import Capability, Component, Context, Offset, Read, ReplayableSource
+from penstock.sdk import Capability, Component, Context, Offset, Read
 from penstock.sdk.database.lookup import KeyReader, RowLookup
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.source import DEFAULT_MIN_AGE
+from penstock.sdk.polling import PolledSource
 
 _SAMPLE = 1000
 Part = tuple[list[Any] | None, list[Any]]
 
 
-class MongodbSource(ReplayableSource[MongodbSourceConfig], KeyReader[MongodbSourceConfig]):
+class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceConfig]):
     """Reads the documents of a MongoDB collection, or of an aggregation.
 
     Documents are read in the order of `cursor_columns`, by default of `_id`, in batches of
@@ -78,10 +78,9 @@ class MongodbSource(ReplayableSource[MongodbSourceConfig], KeyReader[MongodbSour
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._open: Reader | None = None
-        self._next_poll = 0.0
 
     def __getstate__(self) -> Mapping[str, Any]:
-        return {**self.__dict__, "_open": None, "_next_poll": 0.0}
+        return {**super().__getstate__(), "_open": None}
 
     def validate(self) -> None:
         super().validate()
@@ -102,17 +101,14 @@ class MongodbSource(ReplayableSource[MongodbSourceConfig], KeyReader[MongodbSour
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])
 
-    def is_bounded(self) -> bool:
-        return not self.config.watch
+    @property
+    def poll_interval(self) -> float | None:
+        return self.config.interval if self.config.watch else None
 
     def initial_offset(self) -> Offset:
         return {"after": None}
 
-    def latest_offset(self, start: Offset) -> Offset:
-        now = monotonic()
-        if self.config.watch and now < self._next_poll:
-            return start
-        self._next_poll = now + self.config.interval
+    def find_end(self, start: Offset) -> Offset:
         kinds = self._reader.kinds(self._fields)
         if not kinds:
             if not self.config.watch:

@@ -6,7 +6,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from time import monotonic
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -22,14 +21,15 @@ from penstock.sdk.database.lookup import KeyReader, TableLookup
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import without_declared
+from penstock.sdk.polling import PolledSource
 from penstock.sdk.record import Read
-from penstock.sdk.source import Offset, ReplayableSource
+from penstock.sdk.source import Offset
 
 T = TypeVar("T", bound=TableSourceConfig)
 DEFAULT_MIN_AGE = 2.0
 
 
-class TableSource(ReplayableSource[T], KeyReader[T], Generic[T]):
+class TableSource(PolledSource[T], KeyReader[T], Generic[T]):
     """Base class of sources of tables and queries. Define `connect`."""
 
     capabilities = frozenset(
@@ -106,11 +106,10 @@ class TableSource(ReplayableSource[T], KeyReader[T], Generic[T]):
         self._order: Cursor | None = None
         self._columns: pa.Schema | None = None
         self._unsettled: tuple[Offset, frozenset[Any]] | None = None
-        self._next_poll = 0.0
 
     def __getstate__(self) -> Mapping[str, Any]:
         unset = {"_open": None, "_order": None, "_columns": None, "_unsettled": None}
-        return {**self.__dict__, **unset, "_next_poll": 0.0}
+        return {**super().__getstate__(), **unset}
 
     def check(self) -> None:
         with self._transaction():
@@ -127,17 +126,14 @@ class TableSource(ReplayableSource[T], KeyReader[T], Generic[T]):
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])
 
-    def is_bounded(self) -> bool:
-        return not self.config.watch
+    @property
+    def poll_interval(self) -> float | None:
+        return self.config.interval if self.config.watch else None
 
     def initial_offset(self) -> Offset:
         return {"after": None}
 
-    def latest_offset(self, start: Offset) -> Offset:
-        now = monotonic()
-        if self.config.watch and now < self._next_poll:
-            return start
-        self._next_poll = now + self.config.interval
+    def find_end(self, start: Offset) -> Offset:
         with self._transaction():
             return self._end(start)
 

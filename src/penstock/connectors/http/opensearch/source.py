@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from time import monotonic
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -20,14 +19,15 @@ from penstock.connectors.http.opensearch.cursor import (
 )
 from penstock.connectors.http.opensearch.point_in_time import ELASTICSEARCH, OPENSEARCH, PointInTime
 from penstock.connectors.http.opensearch.search import Search
-from penstock.sdk import PAYLOAD, Capability, Offset, Permanent, Read, ReplayableSource
+from penstock.sdk import PAYLOAD, Capability, Offset, Permanent, Read
+from penstock.sdk.polling import PolledSource
 
 _METADATA = pa.schema([("index", pa.string()), ("id", pa.string())])
 _DEFAULT_MIN_AGE = 5.0
 Range = tuple[Values | None, Values]
 
 
-class DocumentSource(ReplayableSource[DocumentSourceConfig]):
+class DocumentSource(PolledSource[DocumentSourceConfig]):
     """Base class of the sources of Elasticsearch and OpenSearch."""
 
     capabilities = frozenset(
@@ -49,10 +49,9 @@ class DocumentSource(ReplayableSource[DocumentSourceConfig]):
         super().__init__(*args, **kwargs)
         self._open: SearchServer | None = None
         self._fields: DocumentOrder | None = None
-        self._next_poll = 0.0
 
     def __getstate__(self) -> Mapping[str, Any]:
-        return {**self.__dict__, "_open": None, "_fields": None, "_next_poll": 0.0}
+        return {**super().__getstate__(), "_open": None, "_fields": None}
 
     def check(self) -> None:
         """Runs the query, and finds the fields of `cursor_columns`."""
@@ -69,8 +68,9 @@ class DocumentSource(ReplayableSource[DocumentSourceConfig]):
         index, _, id_ = origin.partition("/")
         return {"index": index, "id": id_}
 
-    def is_bounded(self) -> bool:
-        return not self.config.watch
+    @property
+    def poll_interval(self) -> float | None:
+        return self.config.interval if self.config.watch else None
 
     def sample(self, max_records: int) -> pa.BinaryArray:
         hits = self._search.hits({"size": max_records})
@@ -79,13 +79,9 @@ class DocumentSource(ReplayableSource[DocumentSourceConfig]):
     def initial_offset(self) -> Offset:
         return {"after": None}
 
-    def latest_offset(self, start: Offset) -> Offset:
+    def find_end(self, start: Offset) -> Offset:
         if not self.config.cursor_columns:
             return {"after": []} if self._search.count([], limit=1) else start
-        now = monotonic()
-        if self.config.watch and now < self._next_poll:
-            return start
-        self._next_poll = now + self.config.interval
         order = self._find_order()
         if order is None:
             return start
