@@ -34,10 +34,10 @@ class HttpLookupSourceConfig(StaticClientConfig, SendingConfig):
     concurrency: int = Field(default=8, ge=1)
     """The maximum number of parallel requests of a task."""
     missing: list[Status] = [404, 410]
-    """Status codes of keys without a row, each as 404 or as 4xx."""
+    """Status codes of keys without a row, each as 404 or as 4xx. By default 404 and 410."""
     reject: list[Status] = [400, 414, 422]
     """Status codes that reject a key, which becomes a dead letter. The keys of a rejected request
-    with several keys are first requested one by one."""
+    with several keys are first requested one by one. By default 400, 414 and 422."""
     max_message_size: ByteSize = Field(default=16 << 20, ge=1)
     """The maximum size of a response body."""
 
