@@ -132,14 +132,12 @@ def test_keys_are_equal_by_value_and_not_by_text(web_server: Web, name: str) -> 
         (pa.bool_(), True, True),
     ]
     for type_, key, written in cases:
-        web_server.put_table(name, [])
-        columns = pa.schema([("id", type_)])
-        source = make(web_server, name, "array", columns)
+        row = {"id": written, "always": 1}
+        web_server.put_table(name, [row])
         (value,) = pa.array([key]).cast(type_).to_pylist()
-        rows = [json.dumps({"id": written}).encode()]
-        keys = pa.RecordBatch.from_pydict({"id": [value]}, columns)
-        found = source._matched(rows, "http://x", keys, [0], read := Read())
-        assert [position for _, _, position in found] == [0] and read.bad == []
+        source = make(web_server, name, "array", pa.schema([("id", type_)]))
+        found, read = look_up(source, [value])
+        assert found == {value: row} and read.bad == []
 
 
 def test_values_in_urls(web_server: Web, name: str) -> None:

@@ -32,9 +32,9 @@ class KeyRequests:
     def __init__(self, config: HttpLookupSourceConfig, keys: pa.RecordBatch) -> None:
         self._config, self._keys = config, keys
         self._url = UrlTemplate(config.url)
-        self._encoded = keys
         for name in config.url.columns:
-            self._encoded = percent_encode(self._encoded, name)
+            keys = percent_encode(keys, name)
+        self._encoded = {name: keys.column(name).to_pylist() for name in config.url.columns}
 
     def of(self, numbers: Sequence[int]) -> KeyRequest | Rejected:
         """Returns the request of keys by their indexes, or the rejection of a key."""
@@ -51,9 +51,10 @@ class KeyRequests:
 
     def _joined(self, numbers: Sequence[int]) -> pa.RecordBatch:
         """Returns one row with the encoded values of keys, separated by commas."""
-        rows = self._encoded.take(pa.array(numbers, pa.int64()))
-        names = [*self._config.url.columns]
-        texts = [pa.array([",".join(rows.column(name).to_pylist())]) for name in names]
-        if not names:
-            return self._encoded.slice(0, 1)
-        return pa.RecordBatch.from_arrays(texts, names=names)
+        if not self._encoded:
+            return self._keys.slice(0, 1)
+        joined = {
+            name: [",".join(texts[number] for number in numbers)]
+            for name, texts in self._encoded.items()
+        }
+        return pa.RecordBatch.from_pydict(joined)
