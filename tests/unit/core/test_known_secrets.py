@@ -90,3 +90,17 @@ def test_the_log_of_spark_replaces_secrets(tmp_path: Path) -> None:
     settings = log_settings(tmp_path / "spark.log")
     assert f"{pattern}%replace{{%m%n%ex}}{{" in settings
     assert escaped in settings
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("found ftp://ann:hunter22@host/x", "found ftp://ann:********@host/x"),
+        ("a://u:p@h, b://v:qq@h", "a://u:*@h, b://v:**@h"),
+        ("a://u:${PASSWORD}@h", "a://u:${PASSWORD}@h"),
+        ("http://host:80/a@b", "http://host:80/a@b"),
+    ],
+)
+def test_passwords_in_urls_are_concealed(text: str, shown: str) -> None:
+    """Also of an error, and although no secret has been read."""
+    assert conceal(text) == shown == PlanError(text).message
