@@ -157,8 +157,8 @@ def test_retryable_statuses(web_server: Web, name: str) -> None:
 def test_invalid_urls(web_server: Web) -> None:
     with pytest.raises(Permanent, match="404"):
         sent([{"id": 1}], url=f"{web_server.url}/nowhere")
-    with pytest.raises(Permanent, match="not a valid URL"):
-        sent([{"id": 1}], url="not an url")
+    with pytest.raises(ValueError, match="a scheme and a host"):
+        sink(url="not an url")
 
 
 def test_an_unknown_column() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from penstock.connectors.kafka.errors import ErrorTracker
-from penstock.core.errors import Permanent
+from penstock.connectors.kafka.errors import ErrorTracker, translate_error
+from penstock.core.errors import Permanent, Transient
 
 
 def missing(partition: str) -> KafkaError:
@@ -40,3 +40,16 @@ def test_errors_of_the_connection_are_those_of_every_read() -> None:
     with pytest.raises(Permanent) as caught:
         tracker.raise_permanent("read orders [1]")
     assert caught.value.code == "authentication"
+
+
+@pytest.mark.parametrize("cause", ["Broker transport failure", "Timed out"])
+def test_a_connection_that_is_lost_during_the_handshake_is_not_an_authentication_error(
+    cause: str,
+) -> None:
+    text = f"SASL OAUTHBEARER mechanism handshake failed: Local: {cause}: broker's supported"
+    error = KafkaError(KafkaError._AUTHENTICATION, f"{text} mechanisms: (n/a)")
+    tracker = ErrorTracker("localhost:1")
+    tracker.add(error)
+    tracker.raise_permanent("read orders [1]")
+    assert tracker.disconnected
+    assert isinstance(translate_error(error, "read orders [1]", tracker), Transient)

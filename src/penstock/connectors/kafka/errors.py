@@ -54,6 +54,7 @@ _UNREACHABLE = {
 }  # fmt: skip
 _MISSING = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 _DISCONNECTED = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE"}
+_LOST_CONNECTION = re.compile(r"failed: Local: (?:Broker transport failure|Timed out)")
 _NOISE = re.compile(
     r"^(?:\S+?://)?\S*?/(?:bootstrap|\d+): |\s*\(after \d+ms in state [A-Z_0-9 ]+\)"
 )
@@ -117,8 +118,15 @@ def translate_error(error: Any, action: str, tracker: ErrorTracker) -> ConnectEr
 
 
 def _name(error: Any) -> str:
-    """Returns the name of an error; librdkafka reports a TLS alert as a transport error."""
-    return "_SSL" if "SSL alert" in (error.str() or "") else str(error.name())
+    """Returns the name of an error by its cause.
+
+    librdkafka reports a TLS alert as a transport error, and a connection that is lost during the
+    SASL handshake as an authentication error.
+    """
+    text = error.str() or ""
+    if "SSL alert" in text:
+        return "_SSL"
+    return "_TRANSPORT" if _LOST_CONNECTION.search(text) else str(error.name())
 
 
 def unreachable(action: str, tracker: ErrorTracker) -> Transient:
