@@ -23,6 +23,8 @@ _HINTS = {
     "57014": "Set timeout, or find the lock or the slow query in pg_stat_activity.",
 }
 _AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
+_COPIED_COLUMN = re.compile(r"^COPY .*, line \d+, column (.*?)(?:: .*|$)", re.MULTILINE)
+"""The context of an error in a value that is copied, which the server abbreviates."""
 _TOO_MANY = re.compile("too many connections|connection slots")
 
 
@@ -63,4 +65,6 @@ def _reason(error: Any) -> str:
     primary, detail = error.diag.message_primary, error.diag.message_detail
     if primary is None:
         return " ".join(str(error).split()) or type(error).__name__
-    return f"{primary} ({detail.rstrip('.')})" if detail else str(primary)
+    reason = f"{primary} ({detail.rstrip('.')})" if detail else str(primary)
+    column = _COPIED_COLUMN.search(error.diag.context or "")
+    return f'column "{column[1]}": {reason}' if column and column[1] not in primary else reason

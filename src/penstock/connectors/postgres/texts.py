@@ -5,6 +5,7 @@ Source of the forms: https://www.postgresql.org/docs/current/datatype.html
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 from collections.abc import Callable, Sequence
@@ -15,10 +16,11 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from penstock.connectors.postgres.types import second_digits
+from penstock.core.errors import Rejected
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.type_names import is_list
-from penstock.sdk.database.texts import parse_json, rows_of_texts
+from penstock.sdk.database.texts import JsonText, parse_json, rows_of_texts
 from penstock.sdk.database.values import check_second_digits
 
 
@@ -74,12 +76,12 @@ def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
 def to_csv(rows: pa.RecordBatch, target: pa.Schema) -> bytes:
     """Returns rows for COPY in the format `csv` into columns of `target`.
 
-    Raises Rejected if a time has more digits than its column.
+    Raises Rejected if a time has more digits than its column, or a text the character NUL.
     """
-    arrays = [
-        _as_text(column, field, target.field(field.name))
-        for column, field in zip(rows.columns, rows.schema, strict=True)
-    ]
+    arrays = []
+    for column, field in zip(rows.columns, rows.schema, strict=True):
+        arrays.append(_as_text(column, field, target.field(field.name)))
+        _check_nul(arrays[-1], field.name)
     data = io.BytesIO()
     batch = pa.RecordBatch.from_arrays(arrays, rows.schema.names)
     csv.write_csv(batch, data, csv.WriteOptions(include_header=False))
@@ -97,6 +99,14 @@ def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
     if pa.types.is_timestamp(type_):
         check_second_digits(column, target.name, second_digits(target))
     return column
+
+
+def _check_nul(column: pa.Array, name: str) -> None:
+    if pa.types.is_string(column.type) and pc.any(pc.match_substring(column, "\0")).as_py():
+        raise Rejected(
+            f'column "{name}": PostgreSQL does not store the character NUL in a text',
+            code="wrong-type", hint="Remove the character in a transform.",
+        )  # fmt: skip
 
 
 def _text_array(column: pa.Array, to_text: Callable[[pa.Scalar], str]) -> pa.StringArray:
@@ -118,12 +128,12 @@ def _item_literal(value: pa.Scalar) -> str:
 
 
 def _bytes(text: str | None) -> bytes | None:
+    """Returns the bytes of a `bytea`, or of base64, the form of bytes in JSON."""
     if text is None:
         return None
-    if not text.startswith("\\x"):
-        raise pa.ArrowInvalid
     try:
-        return bytes.fromhex(text[2:])
+        is_hex = text.startswith("\\x")
+        return bytes.fromhex(text[2:]) if is_hex else base64.b64decode(text, validate=True)
     except ValueError:
         raise pa.ArrowInvalid from None
 
@@ -138,7 +148,9 @@ _ARRAY_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)|([{},])', re.DOTALL)
 
 
 def parse_array(text: str) -> list[Any]:
-    """Parses the text of an array, such as `{1,NULL,"a b"}`. Raises ValueError.
+    """Parses the text of an array, such as `{1,NULL,"a b"}`, whose items may be JSON.
+
+    Raises ValueError.
 
     Source: https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
     """
@@ -156,9 +168,9 @@ def parse_array(text: str) -> list[Any]:
         elif mark == "}":
             nesting.pop()
         elif plain is not None:
-            nesting[-1].append(None if plain == "NULL" else plain)
+            nesting[-1].append(None if plain == "NULL" else JsonText(plain))
         elif mark is None:
-            nesting[-1].append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
+            nesting[-1].append(JsonText(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL)))
     if len(nesting) != 1 or len(root) != 1 or not isinstance(root[0], list):
         raise ValueError("expected an array")
     return root[0]

@@ -10,7 +10,7 @@ from penstock.core.errors import PlanError
 from penstock.sdk.columns.avro_schemas import RECORDS, TIMES, named_types, records_of
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.schema_errors import invalid_schema
-from penstock.sdk.columns.type_names import is_list
+from penstock.sdk.columns.type_names import is_list, sql_name
 
 _TYPES = {
     "null": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(),
@@ -190,10 +190,25 @@ def avro_schema(schema: pa.Schema) -> dict[str, Any]:
     return dict(parsed)
 
 
+class _NoAvroType(PlanError):
+    """A field, which `path` leads to from its column, whose type Avro does not have."""
+
+    def __init__(self, type_: pa.DataType, *path: str) -> None:
+        super().__init__(
+            f'column "{".".join(path)}": {sql_name(type_)} has no Avro type',
+            code="unsupported-type", hint="Convert the column in a transform, or drop it.",
+        )  # fmt: skip
+        self.type, self.path = type_, path
+
+
 def _record(fields: list[pa.Field], name: str) -> dict[str, Any]:
     avro_fields = []
     for field in fields:
-        avro_field = {"name": field.name, "type": _avro_field(field, f"{name}_{field.name}")}
+        try:
+            datum = _avro_field(field, f"{name}_{field.name}")
+        except _NoAvroType as error:
+            raise _NoAvroType(error.type, field.name, *error.path) from None
+        avro_field = {"name": field.name, "type": datum}
         avro_fields.append(
             {**avro_field, "default": None} if isinstance(avro_field["type"], list) else avro_field
         )
@@ -216,5 +231,5 @@ def _avro_type(type_: pa.DataType, name: str) -> Any:
         sizes = {"precision": type_.precision, "scale": type_.scale}
         return {"type": "bytes", "logicalType": "decimal", **sizes}
     if type_ not in _NAMES:
-        raise PlanError(f"{type_} has no Avro type", code="unsupported-type")
+        raise _NoAvroType(type_)
     return _NAMES[type_]

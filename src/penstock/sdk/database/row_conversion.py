@@ -15,12 +15,13 @@ from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import column
+from penstock.sdk.database.texts import nested_column
 from penstock.sdk.record import Read
 
 Rows = Sequence[tuple[Any, ...]]
 Convert = Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch]
 ToValue = Callable[[Any, pa.Field], Any]
-"""Converts a value of a client library for a field of a nested type or of JSON text."""
+"""Returns the JSON in a value of a client library, for a field of a nested type or JSON text."""
 
 
 def _python_value(value: pa.Scalar) -> Any:
@@ -100,5 +101,5 @@ def _array(values: Sequence[Any], field: pa.Field, to_value: ToValue) -> pa.Arra
     if is_json(field):
         return pa.array(map(to_value, values, repeat(field)), pa.string())
     if pa.types.is_nested(field.type):
-        values = [to_value(value, field) for value in values]
+        return nested_column([to_value(value, field) for value in values], field)
     return column(values, field)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -255,9 +254,7 @@ class TableSource(PolledSource[T], KeyReader[T], Generic[T]):
         return self._connection.dialect.quote(field.name)
 
     def to_value(self, value: Any, field: pa.Field) -> Any:
-        """Returns a value of the client library for a field of a nested type or of JSON text."""
-        if pa.types.is_nested(field.type) and isinstance(value, str | bytes):
-            return json.loads(value)
+        """Returns the JSON in a value of the client library, for a nested type or JSON text."""
         return value
 
     @property

@@ -1,0 +1,88 @@
+"""Pipelines of a source or a sink, carried out without Spark by the tasks of the engine."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock import app
+from penstock.engine.catalyst.columns import exchange_schema
+from penstock.engine.sinks.sink import SinkTask
+from penstock.engine.sinks.sink import write as write_partition
+from penstock.engine.sources.source import SourceTask
+from penstock.engine.sources.source_tasks import source_rows, typed_source
+from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool, Stage
+from penstock.plan.model import Node
+from penstock.runtime.dead_letters.store import read_file
+from penstock.sdk import BatchId, ReplayableSource
+
+Options = dict[str, Any]
+Letters = dict[str, str]
+"""The messages of dead letters by the ID of the row."""
+
+
+def plan_node(directory: Path, *, sources: Options, sinks: Options, name: str) -> Node:
+    """Returns a node of the plan of a pipeline."""
+    path = directory / f"{name}.yaml"
+    path.write_text(json.dumps({"name": name, "sources": sources, "sinks": sinks}))
+    nodes = app.plan(path).nodes
+    return next(node for node in nodes.values() if node.written_name == name)
+
+
+def write(directory: Path, options: Options, rows: pa.RecordBatch) -> Letters:
+    """Writes a batch to a sink. Returns the dead letters."""
+    given = {"in": {"type": "memory", "rows": [{"id": "x"}]}}
+    node = plan_node(directory, sources=given, sinks={"out": {**options, "from": "in"}}, name="out")
+    sink, spool = node.sink, _spool(directory, "sink")
+    sink.check_schema(rows.schema)
+    sink.check()
+    sink.prepare(rows.schema)
+    sink.recover()
+    task, batch = SinkTask.of(sink, spool), BatchId("q", 0)
+    receipt = write_partition(task, batch, 0, iter([rows]))
+    task.discard_client()
+    assert receipt is not None
+    sink.commit(batch, [receipt])
+    sink.complete()
+    return _letters(spool)
+
+
+def read(directory: Path, options: Options) -> tuple[pa.Table, Letters]:
+    """Returns all rows of a source, and the dead letters."""
+    given = {"out": {"type": "blackhole", "from": "in"}}
+    node = plan_node(directory, sources={"in": options}, sinks=given, name="in")
+    source = node.source
+    assert isinstance(source, ReplayableSource)
+    if source.columns is None:
+        source.columns = source.infer_schema()
+    columns = source_rows(node)
+    task = SourceTask(typed_source(source, columns), columns, {}, spool := _spool(directory, "decode"))
+    with closing(source):
+        start = source.initial_offset()
+        end = source.latest_offset(start)
+        parts = []
+        for number, partition in enumerate(source.partitions(start, end)):
+            with closing(spool.begin(0, number)) as letters:
+                parts += [*task.read(partition, letters)]
+    return pa.Table.from_batches(parts, schema=exchange_schema(columns)), _letters(spool)
+
+
+def _spool(directory: Path, stage: Stage) -> Spool:
+    return Spool("p", "q", stage, stage, directory=str(directory / stage))
+
+
+def _letters(spool: Spool) -> Letters:
+    assert spool.directory is not None
+    return {
+        _id(letter["payload"]): letter["message"]
+        for path in Path(spool.directory).rglob("*.arrow")
+        for letter in read_file(path).to_pylist()
+    }
+
+
+def _id(payload: bytes) -> str:
+    return str(json.loads(payload)["id"])
