@@ -3,30 +3,73 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from crossing.systems import System, all_rows
+from crossing.wide_rows import declaration, differences, exact, wide_rows
 from penstock import app
 from penstock.engine.catalyst.columns import exchange_schema
 from penstock.engine.sinks.sink import SinkTask
 from penstock.engine.sinks.sink import write as write_partition
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_tasks import source_rows, typed_source
-from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool, Stage
+from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.plan.model import Node
 from penstock.runtime.dead_letters.store import read_file
 from penstock.sdk import BatchId, ReplayableSource
 
 Options = dict[str, Any]
-Letters = dict[str, str]
+Letters = Mapping[str, str]
 """The messages of dead letters by the ID of the row."""
+
+
+def check(system: System, directory: Path) -> list[str]:
+    """Writes all rows to a system and reads them. Returns the differences from its tables."""
+    rows = wide_rows()
+    taken = [id_.as_py() not in system.without for id_ in rows.column("id")]
+    columns = [name for name in rows.schema.names if name not in system.columns]
+    rows = rows.filter(pa.array(taken)).select(columns)
+    refused = write(directory, system.sink("wide"), rows)
+    system.settle("wide")
+    found, bad = read(directory, {**system.source("wide"), "schema": declaration(columns)})
+    return [
+        *differences(system.holds(all_rows()), exact(found)),
+        *compare_letters(system.refuses(all_rows()), refused),
+        *(f"{id_}: {message}" for id_, message in bad.items()),
+    ]
+
+
+def compare_letters(expected: Letters, letters: Letters) -> list[str]:
+    """Returns the dead letters that are missing, unexpected, or have another message."""
+    lines = [f"{id_}: no dead letter" for id_ in expected.keys() - letters.keys()]
+    for id_, message in letters.items():
+        part = expected.get(id_)
+        if part is None:
+            lines.append(f"{id_}: unexpected dead letter: {message}")
+        elif part not in message:
+            lines.append(f"{id_}: expected {part} in the dead letter, found {message}")
+    return sorted(lines)
+
+
+def decode(
+    directory: Path, options: Options, payloads: list[bytes]
+) -> tuple[pa.RecordBatch, Letters]:
+    """Decodes messages as a source does. Returns the rows and the errors by position."""
+    given = {"out": {"type": "blackhole", "from": "in"}}
+    source = plan_node(directory, sources={"in": options}, sinks=given, name="in").source
+    assert source.format is not None and source.columns is not None
+    decoded = source.format.decode(pa.array(payloads, pa.binary()), source.columns)
+    return decoded.rows, {str(each.index): each.error.message for each in decoded.failures}
 
 
 def plan_node(directory: Path, *, sources: Options, sinks: Options, name: str) -> Node:
     """Returns a node of the plan of a pipeline."""
+    directory.mkdir(exist_ok=True)
     path = directory / f"{name}.yaml"
     path.write_text(json.dumps({"name": name, "sources": sources, "sinks": sinks}))
     nodes = app.plan(path).nodes
@@ -60,7 +103,9 @@ def read(directory: Path, options: Options) -> tuple[pa.Table, Letters]:
     if source.columns is None:
         source.columns = source.infer_schema()
     columns = source_rows(node)
-    task = SourceTask(typed_source(source, columns), columns, {}, spool := _spool(directory, "decode"))
+    task = SourceTask(
+        typed_source(source, columns), columns, {}, spool := _spool(directory, "decode")
+    )
     with closing(source):
         start = source.initial_offset()
         end = source.latest_offset(start)

@@ -96,10 +96,13 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "minus infinity": float("-inf"),
     },
     "price": {
-        "largest": LARGEST, "smallest": LARGEST.copy_negate(), "last digit": Decimal("0.000000000000000001"),
+        "largest": LARGEST, "smallest": LARGEST.copy_negate(),
+        "last digit": Decimal("0.000000000000000001"),
         "34 digits": Decimal("1234567890123456.123456789012345678"), "zero": Decimal("0E-18"),
     },
-    "whole": {"largest": WIDEST, "smallest": WIDEST.copy_negate(), "beyond doubles": Decimal(2**53 + 1)},
+    "whole": {
+        "largest": WIDEST, "smallest": WIDEST.copy_negate(), "beyond doubles": Decimal(2**53 + 1),
+    },
     "text": {
         "empty": "", "space": " ", "spaces at its end": "a  ", "NULL": "NULL", "null": "null",
         "\\N": "\\N", "NUL": "a\0b", "control": "\x01\x1b\x7f", "quotes": "'\"`\\''\"\"",
@@ -149,8 +152,15 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "empty": "{}", "list": '[1,[],{"b":null}]', "hostile": '{"":"","a.b":1,"$a":"\\"\\\\"}',
         "unlike numbers": "[1,1.0,0.1]",
     },
-    "bodies": {"texts and numbers": ['"1"', "1", '"a\\n"', None], "objects": ['{"a":"1","b":[1.5]}']},
+    "bodies": {
+        "texts and numbers": ['"1"', "1", '"a\\n"', None], "objects": ['{"a":"1","b":[1.5]}'],
+    },
 }  # fmt: skip
+
+
+def declaration(columns: Iterable[str]) -> str:
+    """Returns columns as a source declares them."""
+    return ", ".join(f"{name} {COLUMNS[name]}" for name in columns)
 
 
 @cache
@@ -183,7 +193,7 @@ def _text(value: Any, field: pa.Field) -> str:
     if value is None:
         return "NULL"
     if is_json(field):
-        return json.dumps(json.loads(value, parse_float=_number), sort_keys=True)
+        return json.dumps(json.loads(value, parse_float=_number, parse_int=_number), sort_keys=True)
     if pa.types.is_list(field.type) and has_json(field):
         return str([_text(item, field.type.value_field) for item in value])
     if pa.types.is_map(field.type):
@@ -192,8 +202,9 @@ def _text(value: Any, field: pa.Field) -> str:
 
 
 def _number(text: str) -> str:
-    """Returns a number with a fraction as text, without zeros at its end."""
-    return f"number {Decimal(text).normalize():f}"
+    """Returns the plain digits of a number: equal numbers have equal digits."""
+    digits = f"{Decimal(text):f}"
+    return f"number {digits.rstrip('0').rstrip('.') if '.' in digits else digits}"
 
 
 def differences(
@@ -208,11 +219,3 @@ def differences(
                 got = str(found[id_].get(column))
                 lines.append(f"{id_}: {column} is {got[:120]}, expected {text[:120]}")
     return sorted(lines)
-
-
-def without(rows: pa.RecordBatch, columns: Iterable[str], ids: Iterable[str]) -> pa.RecordBatch:
-    """Returns the rows without some columns and some rows."""
-    left = {*ids}
-    kept = [index for index, id_ in enumerate(rows.column("id").to_pylist()) if id_ not in left]
-    names = [name for name in rows.schema.names if name not in {*columns}]
-    return rows.take(pa.array(kept, pa.int64())).select(names)

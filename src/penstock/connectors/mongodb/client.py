@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date, datetime, time
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -100,9 +101,17 @@ def from_json(text: str) -> Any:
     from bson.errors import BSONError
 
     try:
-        return json_util.loads(text, json_options=json_options())
+        return json_util.loads(text, json_options=json_options(), parse_float=_double)
     except BSONError as error:
         raise ValueError(str(error)) from None
+
+
+def _double(text: str) -> float:
+    """Returns the double of a number. Raises ValueError for one with more digits."""
+    number = float(text)
+    if Decimal(text) not in (Decimal(repr(number)), Decimal(f"{number:.17g}")):
+        raise ValueError(f"{text} has more digits than a double; write it as $numberDecimal")
+    return number
 
 
 def option_value(option: str, value: Any) -> Any:

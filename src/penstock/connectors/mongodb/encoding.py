@@ -148,6 +148,8 @@ class Encoding:
             found = {key: None if value is None else item(value) for key, value in pairs}
             if len(found) < len(pairs):
                 raise EncodeError("a key of the map is duplicated", code="duplicated-map-key")
+            if any("\0" in key for key in found):
+                raise EncodeError("a key of the map has the character NUL", code="unencodable")
             return found
 
         return convert

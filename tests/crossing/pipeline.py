@@ -1,0 +1,119 @@
+"""Pipelines from one system to several others, run by Spark, and what their sinks hold."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossing import by_hand
+from crossing.systems import System, Texts, all_rows
+from crossing.wide_rows import COLUMNS, declaration, differences, exact
+from penstock import app
+from penstock.connectors import memory
+from penstock.core.log import Silent
+from penstock.runtime.dead_letters.store import DeadLetters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECONDS = 120
+ARRIVED = "arrived"
+"""The sink in memory, by which the end of messages that are received is known."""
+
+
+class Crossing:
+    """One run from a system, which holds the rows under the name `held`, to other systems.
+
+    The sinks write under the name of the source.
+    """
+
+    def __init__(self, directory: Path, source: System, sinks: Sequence[System], held: str) -> None:
+        self.source, self.sinks, self.held = source, sinks, held
+        self._directory = directory / source.name
+        self._directory.mkdir()
+        self._rows = source.holds(all_rows())
+        self._columns = [name for name in COLUMNS if name not in source.columns]
+
+    def run(self, spark: SparkSession) -> Mapping[str, list[str]]:
+        """Runs the pipeline. Returns the differences in each sink, which has none if it is right.
+
+        The source has the name of the first of `held`.
+        """
+        file = self._directory / "pipeline.yaml"
+        file.write_text(json.dumps(self._document()))
+        if self.source.feed is None:
+            options = app.RunOptions(until="caught_up", log=Silent())
+            outcome = app.run(file, spark=spark.newSession(), options=options)
+        else:
+            outcome = self._receive(file, spark)
+        assert outcome is not None and outcome.errors == {}, outcome
+        letters = DeadLetters(self._directory / ".penstock" / "crossing" / "dead_letters").read()
+        return {sink.name: self._differences(sink, letters.to_pylist()) for sink in self.sinks}
+
+    def _receive(self, file: Path, spark: SparkSession) -> Any:
+        """Runs until the messages have arrived, which are sent meanwhile."""
+        assert self.source.feed is not None and self.source.payloads is not None
+        payloads = self.source.payloads(self.held)
+        sending = ThreadPoolExecutor(1).submit(self.source.feed, self.source.name, payloads)
+        handle = app.start(file, spark=spark.newSession(), options=app.RunOptions(log=Silent()))
+        until = time.monotonic() + SECONDS
+        while memory.tables[ARRIVED].num_rows < len(payloads) if ARRIVED in memory.tables else True:
+            assert handle.wait(0.1) is None and time.monotonic() < until, "not all have arrived"
+        sending.result()
+        handle.stop()
+        return handle.wait(SECONDS)
+
+    def _document(self) -> dict[str, Any]:
+        name = self.held if self.source.feed is None else self.source.name
+        sinks: dict[str, Any] = {ARRIVED: {"type": "memory", "from": "rows"}}
+        transforms = {}
+        for sink in self.sinks:
+            transforms[f"for_{sink.name}"] = {"type": "sql", "sql": self._selection(sink)}
+            sinks[sink.name] = {**sink.sink(self.source.name), "from": f"for_{sink.name}"}
+        memory.clear()
+        return {
+            "name": "crossing",
+            "sources": {"rows": {**self.source.source(name), "schema": declaration(self._columns)}},
+            "transforms": transforms,
+            "sinks": sinks,
+        }
+
+    def _selection(self, sink: System) -> str:
+        sql = f"SELECT {', '.join(self._columns_of(sink))} FROM rows"
+        if sink.without:
+            left = ", ".join(f"'{id_}'" for id_ in sorted(sink.without))
+            sql += f" WHERE id NOT IN ({left})"
+        return sql
+
+    def _columns_of(self, sink: System) -> list[str]:
+        return [name for name in self._columns if name not in sink.columns]
+
+    def _differences(self, sink: System, letters: Sequence[Mapping[str, Any]]) -> list[str]:
+        found, bad = self._found(sink)
+        refused = {
+            json.loads(letter["payload"])["id"]: letter["message"]
+            for letter in letters
+            if letter["node"] in (sink.name, f"sinks.{sink.name}")
+        }
+        return [
+            *differences(sink.holds(self._rows), found),
+            *by_hand.compare_letters(sink.refuses(self._rows), refused),
+            *(f"{id_}: {message}" for id_, message in bad.items()),
+        ]
+
+    def _found(self, sink: System) -> tuple[Texts, Mapping[str, str]]:
+        """Returns the rows in a sink, and the errors of reading them."""
+        sink.settle(self.source.name)
+        columns = self._columns_of(sink)
+        options = {**sink.source(self.source.name), "schema": declaration(columns)}
+        if sink.payloads is None:
+            rows, bad = by_hand.read(self._directory / sink.name, options)
+        else:
+            rows, bad = by_hand.decode(
+                self._directory / sink.name, options, sink.payloads(self.source.name)
+            )
+        return exact(rows), bad

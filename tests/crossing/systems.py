@@ -1,0 +1,210 @@
+"""The systems of the crossing: how a pipeline writes and reads them, and the values they hold.
+
+A system holds all values of `crossing.wide_rows`, except for those that its tables name: `columns`
+that its sink refuses before the first row, `letters`, and values that it stores in an equal form
+(`changed`). Each exception has a reason in the documentation of the sink or
+of its format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crossing.wide_rows import COLUMNS, VALUES, exact, wide_rows
+
+Options = dict[str, Any]
+Texts = dict[str, dict[str, str]]
+NULL = "is null"
+FLOATS = ("single", "double")
+
+
+@dataclass(frozen=True)
+class System:
+    """A system, with the options of its sink and its source for a new table or topic of a name.
+
+    `columns` are refused before the first row. `letters` are dead letters by the ID of the row,
+    with a part of the message. `changed` has the text of an equal value by ID and text. `payloads`
+    returns the messages of a system whose source takes them away.
+    """
+
+    name: str
+    sink: Callable[[str], Options]
+    source: Callable[[str], Options]
+    columns: frozenset[str] = frozenset()
+    letters: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    """Rows that the server of the tests cannot take, unlike the system."""
+    changed: Mapping[str, str] = field(default_factory=dict)
+    payloads: Callable[[str], list[bytes]] | None = None
+    feed: Callable[[str, list[bytes]], object] | None = None
+    """Sends messages to a source that receives."""
+    settle: Callable[[str], object] = lambda _: None
+    """Makes what was written visible to readers."""
+
+    def holds(self, rows: Texts) -> Texts:
+        """Returns the texts of rows (see `exact`) after their way through the system."""
+        return {
+            id_: {
+                column: self.changed.get(f"{id_} {text}", text)
+                for column, text in texts.items()
+                if column not in self.columns
+            }
+            for id_, texts in rows.items()
+            if id_ not in self.letters and id_ not in self.without
+        }
+
+    def refuses(self, rows: Texts) -> dict[str, str]:
+        """Returns the texts that are in the dead letters of rows, by ID, as the column's name.
+
+        A row whose special value has been dropped is no dead letter.
+        """
+        return {
+            id_: text
+            for id_, text in self.letters.items()
+            if id_ in rows and id_.partition(":")[0] in rows[id_]
+        }
+
+
+def ids(column: str, *values: str) -> dict[str, str]:
+    """Returns the name of the column by the IDs of rows."""
+    return {f"{column}: {value}": column for value in values}
+
+
+def ids_of(columns: Iterable[str], *values: str) -> dict[str, str]:
+    """Returns the names of several columns by the IDs of rows."""
+    return {id_: name for column in columns for id_, name in ids(column, *values).items()}
+
+
+def all_rows() -> Texts:
+    """Returns the texts of all rows."""
+    return exact(wide_rows())
+
+
+MINUS_ZERO = {f"{column}: minus zero -0.0": "0.0" for column in FLOATS}
+JSON_NULL = {"body: null null": "NULL"}
+"""VARIANT: `null` is NULL in a message."""
+NO_JSON_NUMBERS = ids_of(FLOATS, "NaN", "infinity", "minus infinity")
+NESTED = frozenset(name for name, type_ in COLUMNS.items() if "<" in type_)
+INTEGER_KEYS = frozenset({"rates"})
+"""The map whose keys are not texts."""
+
+
+def files(directory: Path, format_: str, *, name: str = "", **more: Any) -> System:
+    """Returns directories of files of a format."""
+    return System(
+        name or format_,
+        lambda name: {"type": "files", "path": str(directory / name), "format": format_},
+        lambda name: {"type": "files", "path": str(directory / name / "*"), "format": format_},
+        **more,
+    )
+
+
+def without_server(directory: Path) -> list[System]:
+    """Returns the systems that need no server."""
+
+    def database(type_: str, name: str) -> Options:
+        return {"type": type_, "path": str(directory / f"{name}.{type_}"), "table": "t"}
+
+    def delta(name: str) -> Options:
+        return {"type": "delta", "path": str(directory / f"{name}.delta")}
+
+    def sqlite(name: str) -> Options:
+        return database("sqlite", name)
+
+    def duckdb(name: str) -> Options:
+        return database("duckdb", name)
+
+    return [
+        files(directory / "parquet", "parquet"),
+        files(directory / "arrow", "arrow"),
+        files(directory / "avro", "avro", columns=INTEGER_KEYS),
+        files(directory / "json", "json", changed=JSON_NULL),
+        files(directory / "csv", "csv", columns=NESTED),
+        System("delta", delta, delta),
+        System("duckdb", duckdb, duckdb),
+        System("sqlite", sqlite, sqlite, changed=MINUS_ZERO),
+    ]
+
+
+def postgres(server: Any) -> System:
+    schema = server.new_schema()
+
+    def table(name: str) -> Options:
+        return {"type": "postgres", **server.login, "table": f"{schema}.{name}"}
+
+    return System(
+        "postgres", table, table, letters=ids("text", "NUL") | ids("tags", "NUL in a key"),
+    )  # fmt: skip
+
+
+def mysql(server: Any) -> System:
+    database = server.new_database()
+
+    def table(name: str) -> Options:
+        return {"type": "mysql", **server.login, "table": f"{database}.{name}"}
+
+    return System(
+        "mysql", table, table,
+        letters=NO_JSON_NUMBERS | ids("single", "largest"), changed=MINUS_ZERO,
+    )  # fmt: skip
+
+
+def clickhouse(server: Any) -> System:
+    prefix = server.new_table()
+
+    def table(name: str) -> Options:
+        return {"type": "clickhouse", **server.login, "table": f"{prefix}_{name}"}
+
+    times = ("first", "last", "second before 1900", "Julian", "after 2299")
+    return System(
+        "clickhouse", table, table,
+        letters=ids_of(("at", "local"), *times) | ids_of(NESTED, NULL) | ids("times", "extremes")
+        | ids("day", "first", "last", "before 1900", "Julian", "after 2299")
+        | ids("grid", "null inside") | ids("place", "nulls inside", "times", "big"),
+    )  # fmt: skip
+
+
+def mongodb(server: Any) -> System:
+    """Returns collections of FerretDB, which is no complete MongoDB.
+
+    It lacks Decimal128, NaN, infinities, -0.0, lists in lists, and dots in names.
+    """
+    prefix = server.new_collection()
+    microseconds = ("last", "microsecond before 1970", "microseconds")
+
+    def collection(name: str) -> Options:
+        return {
+            "type": "mongodb", **server.login, "collection": f"{prefix}_{name}", "id_column": "id",
+        }  # fmt: skip
+
+    return System(
+        "mongodb", lambda name: {**collection(name), "decimals": "string"}, collection,
+        columns=INTEGER_KEYS | {"grid"},
+        letters=ids_of(("at", "local"), *microseconds) | ids("times", "extremes", "microseconds")
+        | ids("place", "times") | ids("tags", "NUL in a key") | ids("body", "wide"),
+        without=frozenset(
+            NO_JSON_NUMBERS | ids("place", "NaN inside", "infinity inside")
+            | ids("body", "list", "hostile") | ids("tags", "hostile")
+        ),
+        changed=MINUS_ZERO | JSON_NULL,
+    )  # fmt: skip
+
+
+def opensearch(server: Any) -> System:
+    prefix = server.new_index()
+
+    def index(name: str) -> Options:
+        return {"type": "opensearch", "url": server.url, "index": f"{prefix}-{name}".lower()}
+
+    objects = (value for value in VALUES["body"] if value not in ("null", "empty"))
+    return System(
+        "opensearch", lambda name: {**index(name), "key": "{id}"}, index,
+        letters=NO_JSON_NUMBERS | ids("place", "NaN inside", "infinity inside")
+        | ids("body", *objects) | ids("bodies", "objects")
+        | dict.fromkeys(("tags: hostile", "body: hostile"), "field name cannot be an empty string"),
+        changed=JSON_NULL,
+        settle=lambda name: server.call("POST", f"/{index(name)['index']}/_refresh"),
+    )  # fmt: skip
