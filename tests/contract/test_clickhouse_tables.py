@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from crossing import by_hand, systems
 from database_tables import read, write
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
 from penstock.core.errors import Permanent, PlanError, Transient
@@ -396,3 +397,7 @@ def test_a_stopped_server_is_unreachable() -> None:
     server.close()
     assert raised.value.code == "unreachable"
     assert "made-up-password" not in str(raised.value)
+
+
+def test_rows_of_every_type(clickhouse: ClickHouse, tmp_path: Path) -> None:
+    assert by_hand.check(systems.clickhouse(clickhouse), tmp_path) == []

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from bson import Binary, Int64, ObjectId, Regex, Timestamp
 
+from crossing import by_hand, systems
 from database_tables import read, write
 from penstock.connectors.mongodb import MongodbSink, MongodbSource
 from penstock.core.errors import Permanent, PlanError, Transient
@@ -375,3 +376,7 @@ def test_a_stopped_server_is_unreachable() -> None:
     server.close()
     assert raised.value.code == "unreachable" and "made-up-password" not in str(raised.value)
     assert "Topology" not in raised.value.message
+
+
+def test_rows_of_every_type(ferretdb: FerretDb, tmp_path: Path) -> None:
+    assert by_hand.check(systems.mongodb(ferretdb), tmp_path) == []

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pymysql
 import pytest
 
+from crossing import by_hand, systems
 from database_tables import read, write
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
@@ -486,3 +488,7 @@ def test_ended_connections_are_transient(options: dict[str, Any], db: Client) ->
         assert "doesn't exist" in error.message
     finally:
         db("SET GLOBAL read_only = 0")
+
+
+def test_rows_of_every_type(mariadb: MariaDb, tmp_path: Path) -> None:
+    assert by_hand.check(systems.mysql(mariadb), tmp_path) == []

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from crossing import by_hand
-from crossing.systems import System, Texts, all_rows
-from crossing.wide_rows import COLUMNS, declaration, differences, exact
+from crossing.systems import System, Texts, all_rows, files
+from crossing.wide_rows import COLUMNS, declaration, differences, exact, wide_rows
 from penstock import app
 from penstock.connectors import memory
 from penstock.core.log import Silent
@@ -20,6 +23,8 @@ from penstock.runtime.dead_letters.store import DeadLetters
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+GIVEN = "given"
+"""The name of the files from which all other systems get their rows."""
 SECONDS = 120
 ARRIVED = "arrived"
 """The sink in memory, by which the end of messages that are received is known."""
@@ -69,11 +74,16 @@ class Crossing:
 
     def _document(self) -> dict[str, Any]:
         name = self.held if self.source.feed is None else self.source.name
-        sinks: dict[str, Any] = {ARRIVED: {"type": "memory", "from": "rows"}}
-        transforms = {}
+        sinks: dict[str, Any] = {}
+        transforms: dict[str, Any] = {}
+        if self.source.feed is not None:
+            sinks[ARRIVED] = {"type": "memory", "from": "rows"}
         for sink in self.sinks:
-            transforms[f"for_{sink.name}"] = {"type": "sql", "sql": self._selection(sink)}
-            sinks[sink.name] = {**sink.sink(self.source.name), "from": f"for_{sink.name}"}
+            before, sql = "rows", self._selection(sink)
+            if sql is not None:
+                before = f"for_{sink.name}"
+                transforms[before] = {"type": "sql", "sql": sql}
+            sinks[sink.name] = {**sink.sink(self.source.name), "from": before}
         memory.clear()
         return {
             "name": "crossing",
@@ -82,12 +92,14 @@ class Crossing:
             "sinks": sinks,
         }
 
-    def _selection(self, sink: System) -> str:
-        sql = f"SELECT {', '.join(self._columns_of(sink))} FROM rows"
-        if sink.without:
-            left = ", ".join(f"'{id_}'" for id_ in sorted(sink.without))
-            sql += f" WHERE id NOT IN ({left})"
-        return sql
+    def _selection(self, sink: System) -> str | None:
+        """Returns the query of the rows for a sink; None for all rows with all columns."""
+        left = ", ".join(f"'{id_}'" for id_ in sorted(sink.without))
+        columns = self._columns_of(sink)
+        if not left and columns == self._columns:
+            return None
+        condition = f" WHERE id NOT IN ({left})" if left else ""
+        return f"SELECT {', '.join(columns)} FROM rows{condition}"
 
     def _columns_of(self, sink: System) -> list[str]:
         return [name for name in self._columns if name not in sink.columns]
@@ -117,3 +129,16 @@ class Crossing:
                 self._directory / sink.name, options, sink.payloads(self.source.name)
             )
         return exact(rows), bad
+
+
+def crossings(directory: Path, all_: Sequence[System], count: int) -> Iterator[Crossing]:
+    """Yields a run from files to all systems, and from each to `count` others."""
+    path = directory / "files" / GIVEN
+    path.mkdir(parents=True)
+    pq.write_table(pa.Table.from_batches([wide_rows()]), path / "rows.parquet")
+    first = files(directory / "files", "parquet", name=GIVEN)
+    yield Crossing(directory, first, all_, GIVEN)
+    for place, source in enumerate(all_):
+        if source.payloads is None or source.feed is not None:
+            others = [all_[(place + step) % len(all_)] for step in range(1, count + 1)]
+            yield Crossing(directory, source, others, GIVEN)

@@ -46,6 +46,7 @@ class System:
 
     def holds(self, rows: Texts) -> Texts:
         """Returns the texts of rows (see `exact`) after their way through the system."""
+        refused = self.refuses(rows)
         return {
             id_: {
                 column: self.changed.get(f"{id_} {text}", text)
@@ -53,7 +54,7 @@ class System:
                 if column not in self.columns
             }
             for id_, texts in rows.items()
-            if id_ not in self.letters and id_ not in self.without
+            if id_ not in refused and id_ not in self.without
         }
 
     def refuses(self, rows: Texts) -> dict[str, str]:
@@ -103,7 +104,8 @@ def files(directory: Path, format_: str, *, name: str = "", **more: Any) -> Syst
 
 
 def without_server(directory: Path) -> list[System]:
-    """Returns the systems that need no server."""
+    """Returns the systems that need no server, in a new directory."""
+    directory.mkdir()
 
     def database(type_: str, name: str) -> Options:
         return {"type": type_, "path": str(directory / f"{name}.{type_}"), "table": "t"}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from opensearch_writing import IDS, contents, messages, opened, sink_of
 
+from crossing import by_hand, systems
 from penstock.sdk import BatchId
 from servers.opensearch import Opensearch
 
@@ -173,3 +175,7 @@ def test_data_stream(opensearch: Opensearch) -> None:
         assert write([row]) == []
     assert opensearch.call("GET", f"/_data_stream/{name}")["data_streams"][0]["name"] == name
     assert [row["a"] for row in contents(opensearch, name).values()] == ["x"]
+
+
+def test_rows_of_every_type(opensearch: Opensearch, tmp_path: Path) -> None:
+    assert by_hand.check(systems.opensearch(opensearch), tmp_path) == []

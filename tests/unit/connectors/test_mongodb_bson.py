@@ -172,6 +172,24 @@ def test_json_text_is_a_value_of_extended_json() -> None:
     ]
 
 
+def test_numbers_of_json_text_are_not_rounded() -> None:
+    texts = ["0.1", "1.50", "1e22", "0.10000000000000001", "[0.12345678901234567]", "1e400"]
+    texts.append('{"n": 12345678901234567890.5}')
+    field = json_field(pa.field("any", pa.string()))
+    rows = pa.RecordBatch.from_arrays([pa.array(texts)], schema=pa.schema([field]))
+    contents, errors = encoded(rows)
+    assert [bson.decode(content)["any"] for content in contents] == [0.1, 1.5, 1e22, 0.1]
+    assert [*errors] == [4, 5, 6]
+    assert all("more digits than a double" in message for message in errors.values())
+
+
+def test_keys_with_nul_name_their_column() -> None:
+    rows = pa.RecordBatch.from_pylist(
+        [{"tags": [("a\0", 1)]}], pa.schema([("tags", pa.map_(pa.string(), pa.int64()))])
+    )
+    assert encoded(rows)[1] == {0: 'column "tags": a key of the map has the character NUL'}
+
+
 def test_a_value_that_is_required() -> None:
     content = bson.encode({"a": 1}) + bson.encode({"b": 1})
     rows, bad = decoded(content, pa.field("a", pa.int64(), nullable=False))

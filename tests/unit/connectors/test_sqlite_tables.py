@@ -102,6 +102,44 @@ def test_every_value_is_read_as_it_was_written(path: str) -> None:
     assert found == batch.to_pylist()
 
 
+def test_values_within_json_text_are_exact(path: str) -> None:
+    digits = Decimal("12345678901234567890.123456789012345678")
+    nested = pa.struct([("raw", pa.binary()), ("at", UTC), ("all", pa.list_(pa.binary()))])
+    rows = pa.RecordBatch.from_pylist(
+        [
+            {
+                "prices": [digits, None], "rates": [(-1, digits)],
+                "in": {"raw": b"\0\xff", "at": dt.datetime(1, 1, 1, tzinfo=dt.UTC), "all": [b"b"]},
+                "any": ['"1"', "1", '{"a": "1", "b": [1.50]}', None],
+            },
+            dict.fromkeys(("prices", "rates", "in", "any")),
+        ],
+        pa.schema(
+            [
+                ("prices", pa.list_(pa.decimal128(38, 18))),
+                ("rates", pa.map_(pa.int32(), pa.decimal128(38, 18))), ("in", nested),
+                ("any", pa.list_(json_field(pa.field("element", pa.string())))),
+            ]
+        ),
+    )  # fmt: skip
+    assert write(sink(path), rows) == {}
+    of = source(path)
+    of.columns = rows.schema
+    assert read(of)[0] == rows.to_pylist()
+
+
+def test_json_text_of_another_structure(path: str, db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE t (a JSON_TEXT)")
+    db.executemany("INSERT INTO t VALUES (?)", [("[1]",), ('{"a": 1}',), ("no",), ('["x"]',)])
+    of = source(path)
+    of.columns = pa.schema([("a", pa.list_(pa.int64()))])
+    rows, _, found = read(of)
+    assert rows == [{"a": [1]}]
+    messages = [bad.error.message for bad in found.bad]
+    assert len(messages) == 3 and all('column "a"' in message for message in messages)
+    assert messages[2] == 'column "a": "x" (STRING) is not a BIGINT'
+
+
 def test_nan_is_not_null(path: str) -> None:
     rows = pa.record_batch({"x": pa.array([math.nan, None, 1.0])})
     write(sink(path), rows)

@@ -189,6 +189,14 @@ def test_bad_rows() -> None:
     assert len(encoded.payloads) == 1 and encoded.failures[0][0] == 1
 
 
+def test_columns_without_a_type_of_avro() -> None:
+    rates = pa.map_(pa.int32(), pa.float64())
+    for type_, column in ((rates, "a"), (pa.struct([("b", pa.list_(rates))]), "a.b")):
+        with pytest.raises(PlanError) as caught:
+            avro_schema(pa.schema([("a", type_)]))
+        assert caught.value.message == f'column "{column}": MAP<INT, DOUBLE> has no Avro type'
+
+
 def test_invalid_schemas(tmp_path: Path) -> None:
     (tmp_path / "bad.avsc").write_text("{")
     recursive = {"type": "record", "name": "N", "fields": [{"name": "n", "type": ["null", "N"]}]}
