@@ -13,6 +13,7 @@ import pyarrow as pa
 from crossing.systems import System, all_rows
 from crossing.wide_rows import declaration, differences, exact, wide_rows
 from penstock import app
+from penstock.core.errors import PlanError
 from penstock.engine.catalyst.columns import exchange_schema
 from penstock.engine.sinks.sink import SinkTask
 from penstock.engine.sinks.sink import write as write_partition
@@ -32,7 +33,7 @@ def check(system: System, directory: Path) -> list[str]:
     """Writes all rows to a system and reads them. Returns the differences from its tables."""
     rows = wide_rows()
     taken = [id_.as_py() not in system.without for id_ in rows.column("id")]
-    columns = [name for name in rows.schema.names if name not in system.columns]
+    columns = [name for name in rows.schema.names if name not in system.dropped]
     rows = rows.filter(pa.array(taken)).select(columns)
     refused = write(directory, system.sink("wide"), rows)
     system.settle("wide")
@@ -41,7 +42,21 @@ def check(system: System, directory: Path) -> list[str]:
         *differences(system.holds(all_rows()), exact(found)),
         *compare_letters(system.refuses(all_rows()), refused),
         *(f"{id_}: {message}" for id_, message in bad.items()),
+        *_not_refused(system, directory),
     ]
+
+
+def _not_refused(system: System, directory: Path) -> list[str]:
+    """Returns the columns of the table that the sink accepts, or refuses without their name."""
+    lines, sink = [], _sink_node(directory, system.sink("refused")).sink
+    for column in sorted(system.columns):
+        try:
+            sink.check_schema(wide_rows().schema.empty_table().select(["id", column]).schema)
+            lines.append(f"{column}: not refused")
+        except PlanError as error:
+            if f'"{column}"' not in error.message:
+                lines.append(f"{column}: refused without its name: {error.message}")
+    return lines
 
 
 def compare_letters(expected: Letters, letters: Letters) -> list[str]:
@@ -76,11 +91,14 @@ def plan_node(directory: Path, *, sources: Options, sinks: Options, name: str) -
     return next(node for node in nodes.values() if node.written_name == name)
 
 
+def _sink_node(directory: Path, options: Options) -> Node:
+    given = {"in": {"type": "memory", "rows": [{"id": "x"}]}}
+    return plan_node(directory, sources=given, sinks={"out": {**options, "from": "in"}}, name="out")
+
+
 def write(directory: Path, options: Options, rows: pa.RecordBatch) -> Letters:
     """Writes a batch to a sink. Returns the dead letters."""
-    given = {"in": {"type": "memory", "rows": [{"id": "x"}]}}
-    node = plan_node(directory, sources=given, sinks={"out": {**options, "from": "in"}}, name="out")
-    sink, spool = node.sink, _spool(directory, "sink")
+    sink, spool = _sink_node(directory, options).sink, _spool(directory, "sink")
     sink.check_schema(rows.schema)
     sink.check()
     sink.prepare(rows.schema)
@@ -103,10 +121,9 @@ def read(directory: Path, options: Options) -> tuple[pa.Table, Letters]:
     if source.columns is None:
         source.columns = source.infer_schema()
     columns = source_rows(node)
-    task = SourceTask(
-        typed_source(source, columns), columns, {}, spool := _spool(directory, "decode")
-    )
-    with closing(source):
+    spool, typed = _spool(directory, "decode"), typed_source(source, columns)
+    task = SourceTask(typed, columns, {}, spool)
+    with closing(source), closing(typed):
         start = source.initial_offset()
         end = source.latest_offset(start)
         parts = []

@@ -94,7 +94,7 @@ def rabbitmq(server: Any) -> list[System]:
             lambda name: {"type": "rabbitmq", **server.login, "routing_key": queue(name)},
             lambda name: {"type": "rabbitmq", **server.login, "queue": queue(name)},
             payloads=cache(lambda name: [each.body for each in server.messages(queue(name))]),
-            feed=lambda name, payloads: server.publish(queue(f"to {name}"), payloads),
+            feed=lambda name, payloads: server.publish(queue(name), payloads),
         )
     ]
 

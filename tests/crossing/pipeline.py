@@ -33,7 +33,7 @@ ARRIVED = "arrived"
 class Crossing:
     """One run from a system, which holds the rows under the name `held`, to other systems.
 
-    The sinks write under the name of the source.
+    The sinks write under the name of the source. Messages that were taken away are sent again.
     """
 
     def __init__(self, directory: Path, source: System, sinks: Sequence[System], held: str) -> None:
@@ -41,13 +41,11 @@ class Crossing:
         self._directory = directory / source.name
         self._directory.mkdir()
         self._rows = source.holds(all_rows())
-        self._columns = [name for name in COLUMNS if name not in source.columns]
+        self._columns = [name for name in COLUMNS if name not in source.dropped]
+        self._name = held if source.feed is None else f"sent_to_{source.name}"
 
     def run(self, spark: SparkSession) -> Mapping[str, list[str]]:
-        """Runs the pipeline. Returns the differences in each sink, which has none if it is right.
-
-        The source has the name of the first of `held`.
-        """
+        """Runs the pipeline. Returns the differences in each sink."""
         file = self._directory / "pipeline.yaml"
         file.write_text(json.dumps(self._document()))
         if self.source.feed is None:
@@ -63,17 +61,16 @@ class Crossing:
         """Runs until the messages have arrived, which are sent meanwhile."""
         assert self.source.feed is not None and self.source.payloads is not None
         payloads = self.source.payloads(self.held)
-        sending = ThreadPoolExecutor(1).submit(self.source.feed, self.source.name, payloads)
+        sending = ThreadPoolExecutor(1).submit(self.source.feed, self._name, payloads)
         handle = app.start(file, spark=spark.newSession(), options=app.RunOptions(log=Silent()))
         until = time.monotonic() + SECONDS
-        while memory.tables[ARRIVED].num_rows < len(payloads) if ARRIVED in memory.tables else True:
+        while ARRIVED not in memory.tables or memory.tables[ARRIVED].num_rows < len(payloads):
             assert handle.wait(0.1) is None and time.monotonic() < until, "not all have arrived"
         sending.result()
         handle.stop()
         return handle.wait(SECONDS)
 
     def _document(self) -> dict[str, Any]:
-        name = self.held if self.source.feed is None else self.source.name
         sinks: dict[str, Any] = {}
         transforms: dict[str, Any] = {}
         if self.source.feed is not None:
@@ -87,7 +84,9 @@ class Crossing:
         memory.clear()
         return {
             "name": "crossing",
-            "sources": {"rows": {**self.source.source(name), "schema": declaration(self._columns)}},
+            "sources": {
+                "rows": {**self.source.source(self._name), "schema": declaration(self._columns)}
+            },
             "transforms": transforms,
             "sinks": sinks,
         }
@@ -102,7 +101,7 @@ class Crossing:
         return f"SELECT {', '.join(columns)} FROM rows{condition}"
 
     def _columns_of(self, sink: System) -> list[str]:
-        return [name for name in self._columns if name not in sink.columns]
+        return [name for name in self._columns if name not in sink.dropped]
 
     def _differences(self, sink: System, letters: Sequence[Mapping[str, Any]]) -> list[str]:
         found, bad = self._found(sink)

@@ -36,13 +36,19 @@ class System:
     columns: frozenset[str] = frozenset()
     letters: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
-    """Rows that the server of the tests cannot take, unlike the system."""
+    without_columns: frozenset[str] = frozenset()
+    """Rows and columns that the server of the tests does not take, unlike the system."""
     changed: Mapping[str, str] = field(default_factory=dict)
     payloads: Callable[[str], list[bytes]] | None = None
     feed: Callable[[str, list[bytes]], object] | None = None
     """Sends messages to a source that receives."""
     settle: Callable[[str], object] = lambda _: None
     """Makes what was written visible to readers."""
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """The columns that are not written."""
+        return self.columns | self.without_columns
 
     def holds(self, rows: Texts) -> Texts:
         """Returns the texts of rows (see `exact`) after their way through the system."""
@@ -51,7 +57,7 @@ class System:
             id_: {
                 column: self.changed.get(f"{id_} {text}", text)
                 for column, text in texts.items()
-                if column not in self.columns
+                if column not in self.dropped
             }
             for id_, texts in rows.items()
             if id_ not in refused and id_ not in self.without
@@ -184,7 +190,7 @@ def mongodb(server: Any) -> System:
 
     return System(
         "mongodb", lambda name: {**collection(name), "decimals": "string"}, collection,
-        columns=INTEGER_KEYS | {"grid"},
+        columns=INTEGER_KEYS, without_columns=frozenset({"grid"}),
         letters=ids_of(("at", "local"), *microseconds) | ids("times", "extremes", "microseconds")
         | ids("place", "times") | ids("tags", "NUL in a key") | ids("body", "wide"),
         without=frozenset(

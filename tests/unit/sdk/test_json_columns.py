@@ -31,13 +31,24 @@ def test_variant_is_marked_text() -> None:
         ('{"a": 1, "a": 2}', '"a" is repeated'),
         ("[" * 501 + "]" * 501, "too deeply"),
         ("[" * 9000 + "]" * 9000, "too deeply"),
-        ("1" * 901, "too many digits"),
+        ("0." + "0" * 901, "too many digits"),
+        ('{"a": [1, %s]}' % ("12" * 20), "1212 has more digits than a double"),
+        ("0." + "12" * 20, "more digits than a double"),
+        ("1e400", "1e400 has more digits than a double"),
+        ("1.2345678901234567890e9", "more digits than a double"),
     ],
-    ids=["syntax", "nan", "repeated", "deep", "deeper", "digits"],
+    ids=["syntax", "nan", "repeated", "deep", "deeper", "digits", *"abcd"],
 )
 def test_text_without_a_variant(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         check_json(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 38, "-0." + "1" * 37, "1e-45", "0.1", "1" + "0" * 40, "1.7976931348623157e308"]
+)
+def test_numbers_that_a_variant_has(text: str) -> None:
+    check_json(f"[{text}]")
 
 
 def test_values_are_parsed_and_written() -> None:

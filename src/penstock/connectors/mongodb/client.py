@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date, datetime, time
-from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from penstock.connectors.mongodb.errors import translate_errors
 from penstock.core.errors import OptionError, Permanent
 from penstock.core.secret import revealed
 from penstock.core.text import did_you_mean
+from penstock.sdk.columns.scalar_parsing import exact_double
 
 
 def create_client(config: ConnectionConfig) -> Any:
@@ -101,17 +101,9 @@ def from_json(text: str) -> Any:
     from bson.errors import BSONError
 
     try:
-        return json_util.loads(text, json_options=json_options(), parse_float=_double)
+        return json_util.loads(text, json_options=json_options(), parse_float=exact_double)
     except BSONError as error:
         raise ValueError(str(error)) from None
-
-
-def _double(text: str) -> float:
-    """Returns the double of a number. Raises ValueError for one with more digits."""
-    number = float(text)
-    if Decimal(text) not in (Decimal(repr(number)), Decimal(f"{number:.17g}")):
-        raise ValueError(f"{text} has more digits than a double; write it as $numberDecimal")
-    return number
 
 
 def option_value(option: str, value: Any) -> Any:

@@ -36,7 +36,8 @@ class MongodbSink(Sink[MongodbSinkConfig]):
     BIGINT is a long, smaller integers are an int, FLOAT and DOUBLE a double, DECIMAL a Decimal128,
     TIMESTAMP and DATE a date, a struct and a map a document, and VARIANT the value of its Extended
     JSON. A row that has no exact document, or whose document the server rejects, is a dead letter:
-    a time with microseconds, a decimal of more than 34 digits, a document of more than 16 MB.
+    a time with microseconds, a decimal of more than 34 digits, a number of VARIANT with more digits
+    than a double, a document of more than 16 MB.
 
     The user needs the role `readWrite`.
 

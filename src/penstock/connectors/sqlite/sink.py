@@ -18,7 +18,8 @@ class SqliteSink(DatabaseSink[SqliteSinkConfig]):
 
     A batch is one transaction, which also records the batch in the table `penstock_batches` of the
     database. With `mode: upsert` rows replace the rows with their primary key, and deletes remove
-    rows; with `mode: replace` the table has the rows of the last batch.
+    rows; with `mode: replace` the table has the rows of the last batch. Lists, maps and structs are
+    JSON text. `-0.0` is stored as `0.0`, and NaN as text.
 
     ```yaml
     type: sqlite

@@ -22,14 +22,15 @@ class Avro(PlainAvro):
     TIMESTAMP_NTZ). A plain `long` is a timestamp only with the option `timestamps`, also for
     writing. `[null, T]` is a nullable T. Other unions and recursive types are no columns; declare
     the columns without them, with some levels of a recursive record, or with STRING or VARIANT:
-    these have the JSON text of a union, record, array or map, and STRING the text of a string. Only
-    declared columns are decoded. If their types differ from the schema, values are converted
-    without loss, as in the format `parquet`, and missing columns are null; otherwise the record
-    fails. A schema that is a union of records has the columns of all its records, and `type_column`
-    has the name of each record. Values of recursive types have at most about 100 levels. Trailing
-    bytes after a datum are an error. A corrupt block of a file fails the remaining rows of the
-    block, a corrupt block of a payload the whole payload. The position in a file is the number of
-    the row. Rules: the Avro 1.12 specification.
+    these have the JSON text of a union, record, array or map, and STRING the text of a string. A
+    map has an Avro type if its keys are STRING. Only declared columns are decoded. If their types
+    differ from the schema, values are converted without loss, as in the format `parquet`, and
+    missing columns are null; otherwise the record fails. A schema that is a union of records has
+    the columns of all its records, and `type_column` has the name of each record. Values of
+    recursive types have at most about 100 levels. Trailing bytes after a datum are an error. A
+    corrupt block of a file fails the remaining rows of the block, a corrupt block of a payload the
+    whole payload. The position in a file is the number of the row. Rules: the Avro 1.12
+    specification.
 
     Blocks with the codecs `null`, `deflate`, `bzip2`, `xz`, `zstandard` and `snappy` are read, in
     bounded memory: a value of a file, and the content of a payload, has at most 64 MiB. Content

@@ -33,8 +33,9 @@ class Json(PlainJson):
       error, unless `nanoseconds` is `truncate`. TIMESTAMP_NTZ is the same in UTC. With
       `timestamps: seconds|millis|micros|nanos` both are numbers.
     * STRUCT is an object, ARRAY an array, MAP an object whose keys are text of the key's type.
-    * VARIANT accepts any value, at a tenth of the speed; `null` is NULL. VARIANT is written as its
-      value. Other formats read and write the JSON text of the value.
+    * VARIANT accepts any value, at a tenth of the speed; `null` is NULL. A number that is neither a
+      decimal of 38 digits nor a double is an error. VARIANT is written as its value. Other formats
+      read and write the JSON text of the value.
 
     With `framing: lines` a payload may hold several objects, one per line. Each invalid line is a
     dead letter of its own.

@@ -13,10 +13,12 @@ import pyarrow as pa
 from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.json_mark import has_json, is_json
 from penstock.sdk.columns.row_json import key_text
+from penstock.sdk.columns.scalar_parsing import exact_double
 from penstock.sdk.columns.type_names import is_list
 
 _MAX_DEPTH = 500
 _MAX_DIGITS = 900
+_MAX_DECIMAL = 38
 _LONG_NUMBER = re.compile(rf"[0-9]{{{_MAX_DIGITS}}}")
 
 
@@ -84,10 +86,14 @@ def _checked(text: str) -> str:
 def check_json(text: str) -> None:
     """Raises ValueError if a text is not the JSON of a VARIANT.
 
-    Repeated keys, more than 500 levels and numbers of more than 900 digits have no VARIANT.
+    Repeated keys, more than 500 levels and numbers of more than 900 digits have no VARIANT. Nor
+    has a number that is neither a decimal of 38 digits nor a double: Spark would round it.
     """
     try:
-        json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse,
+            parse_float=_check_number, parse_int=_check_number,
+        )  # fmt: skip
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if text.count("[") + text.count("{") > _MAX_DEPTH and _depth(json.loads(text)) > _MAX_DEPTH:
@@ -101,6 +107,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
     if len(set(keys)) < len(keys):
         repeated = next(key for index, key in enumerate(keys) if key in keys[:index])
         raise ValueError(f'the key "{repeated}" is repeated')
+
+
+def _check_number(text: str) -> None:
+    """Raises ValueError for a number that is neither a DECIMAL of 38 digits nor a double."""
+    if len(text) <= _MAX_DECIMAL and "e" not in text and "E" not in text:
+        return
+    whole, _, fraction = text.removeprefix("-").partition(".")
+    digits = whole + fraction
+    is_decimal = digits.isdigit() and len(digits.lstrip("0")) <= _MAX_DECIMAL
+    if not is_decimal or len(fraction) > _MAX_DECIMAL:
+        exact_double(text)
 
 
 def _refuse(constant: str) -> None:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from penstock.core.text import shorten
 from penstock.sdk.columns.times import Nanoseconds, parse_timestamps
 
 Times = Literal["iso", "seconds", "millis", "micros", "nanos"]
@@ -41,6 +42,17 @@ EXACT = Context(prec=1000)
 """A context for digits of all finite floats and of all decimals."""
 NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 """Texts of floats that JSON has no numbers for, by their text in Python and Arrow."""
+
+
+def exact_double(text: str) -> float:
+    """Returns the double of the text of a number. Raises ValueError if it has fewer digits.
+
+    A double is written with up to 17 digits.
+    """
+    number = float(text)
+    if Decimal(text) not in (Decimal(repr(number)), Decimal(f"{number:.17g}")):
+        raise ValueError(f"{shorten(text, 50)} has more digits than a double")
+    return number
 
 
 def canonical(text: str, type_: pa.DataType, form: TimeForm) -> str | None:
