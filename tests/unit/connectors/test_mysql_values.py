@@ -50,23 +50,6 @@ def test_statements_have_a_size() -> None:
     assert sum(part.num_rows for part in parts) == 40 and len(parts) == 4
 
 
-def test_numbers_in_json_that_mysql_would_round() -> None:
-    def write(array: pa.Array, declared: str = "json") -> None:
-        rows = pa.record_batch({"c": array})
-        literals(rows, pa.schema([with_declared(rows.schema.field("c"), declared)]))
-
-    numbers = [[Decimal("12345678901234567890.5"), None], None]
-    for wrong in (
-        pa.array(numbers, pa.list_(pa.decimal128(38, 9))),
-        pa.array(['{"n": [0.123456789012345678]}']),
-        pa.array([str(2**64 + 1)]),
-    ):
-        with pytest.raises(Rejected, match=r'column "c" .* has more digits than a double'):
-            write(wrong)
-        write(wrong, "longtext")
-    write(pa.array(['{"n": [0.1, 18446744073709551615, -9223372036854775808]}', None, "no JSON"]))
-
-
 def test_values_that_a_column_would_change() -> None:
     day, late = datetime(2024, 1, 1), pa.array([2**62], pa.timestamp("us"))
     wrong: list[tuple[str, Any]] = [

@@ -5,7 +5,6 @@ Source: https://dev.mysql.com/doc/refman/8.4/en/literals.html
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +13,6 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import Rejected
 from penstock.sdk.columns.display import json_of
-from penstock.sdk.columns.scalar_parsing import exact_double
 from penstock.sdk.database.types import declared_type
 from penstock.sdk.database.values import check_second_digits
 
@@ -42,8 +40,6 @@ def literals(rows: pa.RecordBatch, target: pa.Schema) -> list[pa.StringArray]:
     arrays = []
     for column, field in zip(rows.columns, rows.schema, strict=True):
         _check_stored(column, target.field(field.name))
-        if declared_type(target.field(field.name)) == "json":
-            _check_json(column, field)
         arrays.append(_literal(column, field))
     return arrays
 
@@ -128,31 +124,6 @@ def _check_stored(column: pa.Array, target: pa.Field) -> None:
         _reject(pc.less(pc.binary_length(column), size), target, f"stores {size} bytes")
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
         _check_text(column, target, declared)
-
-
-def _check_json(column: pa.Array, field: pa.Field) -> None:
-    """Raises Rejected for a number of JSON that MySQL would round. MariaDB has no such type.
-
-    The server rejects text that is not JSON.
-    """
-    if pa.types.is_nested(field.type):
-        column = _texts(column, lambda value: json_of(value, field))
-    for text in column.drop_null().to_pylist():
-        try:
-            json.loads(text, parse_float=exact_double, parse_int=_integer)
-        except json.JSONDecodeError:
-            continue
-        except ValueError as error:
-            raise Rejected(
-                f'column "{field.name}" of the table stores numbers in JSON as integers of 64 bits '
-                f"or DOUBLE: {error}",
-                code="wrong-type", hint="Convert the number to text in a transform.",
-            ) from None  # fmt: skip
-
-
-def _integer(text: str) -> None:
-    if not -(2**63) <= int(text) < 2**64:
-        exact_double(text)
 
 
 def _check_text(column: pa.StringArray, target: pa.Field, declared: str) -> None:

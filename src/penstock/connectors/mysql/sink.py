@@ -26,8 +26,8 @@ class MysqlSink(DatabaseSink[MysqlSinkConfig]):
     A new table compares text by its characters, also upper and lower case and trailing spaces. Text
     and binary columns of its primary key are VARCHAR(255) and VARBINARY(255). TIMESTAMP columns are
     DATETIME(6) in UTC, since TIMESTAMP of MySQL ends in 2038. Lists, maps and structs are JSON,
-    where MySQL stores numbers as integers of 64 bits or DOUBLE: a row with another number is a dead
-    letter. MariaDB stores all digits. `-0.0` is stored as `0.0`.
+    where MySQL stores numbers as integers or DOUBLE, and MariaDB with all digits. `-0.0` is stored
+    as `0.0`.
 
     The user needs the privileges INSERT and SELECT on the table, UPDATE and DELETE for upserts, and
     CREATE on the database for a new table and `penstock_batches`.
