@@ -279,6 +279,24 @@ def test_types_of_groups(options: dict[str, Any], db: Any) -> None:
     ]  # fmt: skip
 
 
+def test_groups_of_each_type(options: dict[str, Any], db: Any) -> None:
+    """Equal values are one group, as in SQL: -0.0 and 0.0, NaN and NaN, null and null."""
+    values: dict[str, list[Any]] = {
+        "flag": [True, True], "raw": [b"\0", b"\0"], "list": [[1, None], [1, None]],
+        "struct": [{"a": 1}, {"a": 1}], "day": [dt.date(2024, 2, 29)] * 2, "zero": [-0.0, 0.0],
+        "nan": [float("nan")] * 2, "price": [Decimal("1.50")] * 2, "none": [None, None],
+    }  # fmt: skip
+    arrays = {"id": pa.array([1, 2]), **{name: pa.array(value) for name, value in values.items()}}
+    arrays["none"] = pa.array([None, None], pa.string())
+    batch = pa.record_batch(arrays)
+    count = {"n": {"function": "count"}, "low": {"function": "min", "column": "id"}}
+    of = sink(options, group_by=[*values], aggregates=count)
+    assert write(of, batch.slice(0, 1), 0) == {} == write(of, batch.slice(1), 1)
+    assert [row[-2:] for row in aggregates(db)] == [(2, 1)]
+    write(of, batch.slice(0, 1), 2, operations("d"))
+    assert [row[-2:] for row in aggregates(db)] == [(1, 2)]
+
+
 def test_changed_options(options: dict[str, Any], db: Any) -> None:
     """Aggregates are computed from the landing rows again; other tables are not touched."""
     count = {"n": {"function": "count"}}
@@ -306,8 +324,11 @@ def test_changed_options(options: dict[str, Any], db: Any) -> None:
     with pytest.raises(Permanent, match="is not an aggregate table"):
         write(sink(mine, aggregates=count), batch, 4)
     absent = {**options, "aggregate_table": options["aggregate_table"][:-1] + "absent"}
+    created = sink(absent, aggregates=count, create=False)
+    with pytest.raises(OptionError, match="there is no table"):
+        created.check()
     with pytest.raises(OptionError, match="there is no table") as error:
-        write(sink(absent, aggregates=count, create=False), batch, 5)
+        write(created, batch, 5)
     assert error.value.hint is not None and "CREATE TABLE" in error.value.hint
 
 

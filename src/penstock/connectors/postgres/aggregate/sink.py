@@ -9,7 +9,7 @@ import pyarrow as pa
 from penstock.connectors.postgres.aggregate.columns import Columns
 from penstock.connectors.postgres.aggregate.config import PostgresAggregateSinkConfig
 from penstock.connectors.postgres.aggregate.merge import Merge
-from penstock.connectors.postgres.aggregate.table import AggregateTable
+from penstock.connectors.postgres.aggregate.table import AggregateTable, missing_table
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.sink import PostgresSink
 from penstock.connectors.postgres.types import DIALECT
@@ -73,6 +73,8 @@ class PostgresAggregateSink(PostgresSink):
         super().check()
         with closing(self.connect()) as connection:
             _check_version(connection)
+            if not self.config.create and connection.columns(self._aggregate_table) is None:
+                raise missing_table(self._aggregate_table, "Create it.")
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)
@@ -84,15 +86,18 @@ class PostgresAggregateSink(PostgresSink):
             _check_version(connection)
             landing = connection.columns(self.table)
             assert landing is not None
-            table = TableName.parse(self.config.aggregate_table)
             merge = Merge(
-                _qualified(connection, self.table), _qualified(connection, table),
+                _qualified(connection, self.table), _qualified(connection, self._aggregate_table),
                 Columns.of(self.config, landing),
             )  # fmt: skip
             AggregateTable(merge, connection).prepare(
                 create=self.config.create, add_columns=self.config.schema_changes == "apply"
             )
             connection.commit()
+
+    @property
+    def _aggregate_table(self) -> TableName:
+        return TableName.parse(self.config.aggregate_table)
 
 
 def _qualified(connection: Connection, table: TableName) -> TableName:

@@ -37,26 +37,28 @@ class AggregateTable:
         """Creates the table and its triggers. Other triggers than those of the options, as of an
         earlier version of the pipeline, are replaced, and the aggregates are computed anew."""
         triggers = Triggers(self.merge)
-        triggers.lock(self.connection)
-        if self.connection.columns(self.name) is None:
-            if not create:
-                raise OptionError.of(
-                    "aggregate_table",
-                    message=f'there is no table "{self.name}"', code="unknown-table",
-                    hint=f"Set create: true, or run {self._create_statement()}.",
-                )  # fmt: skip
-            self.connection.execute(self._create_statement())
-        elif triggers.are_installed(self.connection):
+        if self._is_maintained(triggers):
             return
-        else:
+        landing = DIALECT.table(self.merge.landing)
+        self.connection.execute(f"LOCK TABLE {landing} IN SHARE ROW EXCLUSIVE MODE")
+        if self._is_maintained(triggers):
+            return
+        if self.connection.columns(self.name) is not None:
             self._check_landing()
             self._check_columns(add_columns=add_columns)
+        elif create:
+            self.connection.execute(self._create_statement())
+        else:
+            raise missing_table(self.name, f"Run {self._create_statement()}.")
         self._fill(triggers)
+
+    def _is_maintained(self, triggers: Triggers) -> bool:
+        is_there = self.connection.columns(self.name) is not None
+        return is_there and triggers.are_installed(self.connection)
 
     def _fill(self, triggers: Triggers) -> None:
         """Computes all aggregates and installs the triggers, while the landing table is locked."""
         landing, table = DIALECT.table(self.merge.landing), DIALECT.table(self.name)
-        self.connection.execute(f"LOCK TABLE {landing} IN SHARE ROW EXCLUSIVE MODE")
         self.connection.execute(f"DELETE FROM {table}")
         indexes = [(triggers.index(self.name), table, self.merge.place_of_group())]
         if self.merge.extremes:
@@ -135,3 +137,11 @@ class AggregateTable:
             f'the aggregate table "{self.name}" {difference}', code="target-schema",
             hint=f"{hint}.",
         )  # fmt: skip
+
+
+def missing_table(name: TableName, hint: str) -> OptionError:
+    """Returns the error of an aggregate table that does not exist."""
+    return OptionError.of(
+        "aggregate_table", message=f'there is no table "{name}"', code="unknown-table",
+        hint=f"{hint} Or set create: true.",
+    )  # fmt: skip

@@ -51,10 +51,6 @@ class Triggers:
             for event, body in bodies.items()
         }
 
-    def lock(self, connection: Connection) -> None:
-        """Waits for other writers of the aggregate table, until the end of the transaction."""
-        connection.query(f"SELECT pg_advisory_xact_lock({self._lock})")
-
     def are_installed(self, connection: Connection) -> bool:
         """Returns whether the triggers exist, with these functions."""
         installed = dict(connection.query(_INSTALLED, (DIALECT.table(self.merge.landing),)))
