@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_plus
 
 import pyarrow as pa
 import pytest
@@ -18,85 +16,7 @@ from penstock.connectors.files.notifications import receiver
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.formats.json import Json
 from penstock.sdk import Context, Read
-from penstock.testing.contract import SourceContract
-from servers.aws import REGION
-from servers.s3 import S3, Bucket
-
-EVENTS = ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]
-
-
-class Notified:
-    """A queue that a bucket notifies."""
-
-    def __init__(self, bucket: Bucket) -> None:
-        self.bucket, self.sqs = bucket, bucket.server.connect("sqs")
-        self.url = self.sqs.create_queue(QueueName=bucket.name)["QueueUrl"]
-        attributes = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["QueueArn"])
-        self.arn = attributes["Attributes"]["QueueArn"]
-
-    def notify(self, **configuration: Any) -> None:
-        """Sends the events of the bucket to the queue, or to another destination."""
-        default = {"QueueConfigurations": [{"QueueArn": self.arn, "Events": EVENTS}]}
-        self.bucket.server.client.put_bucket_notification_configuration(
-            Bucket=self.bucket.name, NotificationConfiguration=configuration or default
-        )
-
-    def send(self, key: str, **record: Any) -> None:
-        """Sends the event of an object."""
-        s3 = {"bucket": {"name": self.bucket.name}, "object": {"key": quote_plus(key)}}
-        self.send_body({"Records": [{"eventName": "ObjectCreated:Put", "s3": s3, **record}]})
-
-    def send_body(self, body: Any) -> None:
-        """Sends a message."""
-        self.sqs.send_message(QueueUrl=self.url, MessageBody=json.dumps(body))
-
-    @property
-    def count(self) -> int:
-        """The number of messages, also of those that are hidden."""
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        found = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=names)
-        return sum(int(found["Attributes"][name]) for name in names)
-
-    def options(self, **more: Any) -> dict[str, Any]:
-        server = self.bucket.server
-        return {
-            "path": f"{self.bucket.url}/in", "watch": True, "storage": server.storage,
-            "notifications": {
-                "queue": self.url, "region": REGION, "interval": "1ms", "listing": "never",
-                **server.access, **more,
-            },
-        }  # fmt: skip
-
-
-@pytest.fixture
-def queue(bucket: Bucket) -> Notified:
-    return Notified(bucket)
-
-
-class TestNotifiedSource(SourceContract):
-    component = FilesSource
-    transport = "S3 with notifications"
-    batch_limit = {"max_files": 1}
-    wrong_credentials = {"notifications": {"auth": {"secret_key": "wrong"}}}
-
-    @pytest.fixture
-    def server(self, s3: S3) -> Any:
-        return s3.gate
-
-    @pytest.fixture
-    def options(self, queue: Notified) -> dict[str, Any]:
-        queue.notify()
-        return {**queue.options(), "order": "name"}
-
-    @pytest.fixture
-    def put(self, bucket: Bucket) -> Any:
-        numbers = count()
-
-        def put(rows: Any, schema: Any) -> None:
-            lines = b"".join(each + b"\n" for each in self.encode(rows, schema))
-            bucket.put(f"in/{next(numbers):03d}.jsonl", lines)
-
-        return put
+from servers.s3 import EVENTS, Bucket, Notified
 
 
 @pytest.fixture

@@ -343,6 +343,10 @@ def test_dropped_triggers_are_replaced(options: dict[str, Any], db: Any) -> None
     db.execute("INSERT INTO t (id, g) VALUES (3, 'b')")
     write(of, rows((4, "b")), 1)
     assert aggregates(db) == [("a", 1), ("b", 2), (None, 1)]
+    db.execute("ALTER TABLE t DISABLE TRIGGER USER")
+    db.execute("DELETE FROM t WHERE id = 1")
+    write(of, rows((5, "b")), 2)
+    assert aggregates(db) == [("b", 3), (None, 1)]
 
 
 def test_an_old_row_is_found_by_index(options: dict[str, Any], db: Any) -> None:
