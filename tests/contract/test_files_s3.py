@@ -11,7 +11,7 @@ from pyarrow import parquet
 from penstock.connectors.files import FilesSink, FilesSource
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract.rows import SIMPLE, make_rows
-from servers.s3 import S3, Bucket
+from servers.s3 import S3, Bucket, Notified
 
 
 class OnS3:
@@ -53,6 +53,16 @@ class TestS3Source(OnS3, SourceContract):
     ) -> None:
         put(make_rows(1), SIMPLE)
         super().test_check_of_paused_server_times_out(options, server)
+
+
+class TestS3SourceNotified(TestS3Source):
+    transport = "S3 with notifications"
+    wrong_credentials = {"notifications": {"auth": {"secret_key": "wrong"}}}
+
+    @pytest.fixture
+    def options(self, queue: Notified) -> dict[str, Any]:
+        queue.notify()
+        return {**queue.options(), "order": "name"}
 
 
 class TestS3SourceParquet(TestS3Source):

@@ -34,6 +34,15 @@ sinks:
     table: {schema}.totals
     mode: upsert
     primary_key: [customer]
+  maintained_totals:
+    type: postgres_aggregate
+    connection: db
+    from: orders
+    table: {schema}.landed_orders
+    mode: upsert
+    aggregate_table: {schema}.maintained_totals
+    group_by: [customer]
+    aggregates: {{orders: {{function: count}}, total: {{function: sum, column: amount}}}}
 """
 TOTALS = "SELECT customer, count(*), sum(amount) FROM orders GROUP BY customer ORDER BY customer"
 
@@ -59,6 +68,7 @@ def test_changes_become_a_copy_and_totals(
                 lambda: (
                     _copied(workspace) == _orders(db)
                     and _totals(db) == db.execute(TOTALS).fetchall()
+                    and _totals(db, "maintained_totals") == _totals(db)
                 ),
                 handle,
             )
@@ -93,9 +103,10 @@ def _orders(db: Any) -> list[Any]:
     return list(db.execute(query).fetchall())
 
 
-def _totals(db: Any) -> list[Any]:
+def _totals(db: Any, table: str = "totals") -> list[Any]:
+    query = f"SELECT customer, orders, total FROM {table} ORDER BY customer"
     with suppress(Exception):
-        return list(db.execute("SELECT * FROM totals ORDER BY customer").fetchall())
+        return list(db.execute(query).fetchall())
     return []
 
 

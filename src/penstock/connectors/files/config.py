@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from penstock.connectors.files.notifications.config import NotificationsConfig
 from penstock.connectors.files.patterns import compile_pattern, split_pattern
 from penstock.sdk import ByteSize, Config, Duration
 from penstock.sdk.object_store import StorageOptions, StoragePath
@@ -66,6 +67,11 @@ class FilesSourceConfig(Config):
     """With `tail`, the time after which the last record of a file is complete, for a format whose
     records have several lines, such as `text` with `record_start`. Before, it is complete when the
     next record starts. Lines that are appended later are a record of their own."""
+    notifications: NotificationsConfig | None = None
+    """A queue of Amazon SQS that S3 notifies of new objects, directly or by Amazon SNS or Amazon
+    EventBridge, in place of listing `path` again and again. The queue is for this source only: all
+    its notifications are deleted once the files of `path` are recorded. An object that is
+    overwritten is read again if its size or the second of its change differs."""
     order: Literal["modified", "name"] = "modified"
     """The order of files that are discovered together."""
     max_files: int | None = Field(default=None, ge=1)
@@ -107,11 +113,32 @@ class FilesSourceConfig(Config):
             raise ValueError("idle_timeout requires tail: a file is read to its end without it")
         if not self.path:
             raise ValueError("expected at least one path")
-        if isinstance(self.after_read, Move):
-            paths = [self.path] if isinstance(self.path, str) else self.path
-            if any(_scheme(path) != _scheme(self.after_read.move) for path in paths):
-                raise ValueError("after_read.move requires a directory in the file system of path")
+        if self.notifications is not None:
+            self._check_notifications()
+        move = self.after_read.move if isinstance(self.after_read, Move) else None
+        if move is not None and any(_scheme(path) != _scheme(move) for path in self.paths):
+            raise ValueError("after_read.move requires a directory in the file system of path")
         return self
+
+    def _check_notifications(self) -> None:
+        if any(_scheme(path) != "s3" for path in self.paths):
+            raise ValueError("notifications requires paths in S3: s3://BUCKET/PREFIX")
+        if self.tail:
+            raise ValueError("notifications excludes tail: objects in S3 do not grow")
+        if self.min_age:
+            raise ValueError(
+                "notifications excludes min_age: objects of notifications are complete"
+            )
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths."""
+        return [self.path] if isinstance(self.path, str) else self.path
+
+    @property
+    def lists(self) -> bool:
+        """Whether files are listed at the start of a run."""
+        return self.notifications is None or self.notifications.listing == "start"
 
 
 def _scheme(path: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from penstock.connectors.files.compression import codec_of
@@ -21,6 +22,8 @@ from penstock.connectors.files.storage import Entry, Storage
 from penstock.sdk.format import START_BYTES
 
 LARGE_FILE_BYTES = 4 * SEGMENT_BYTES
+STAT_THREADS = 16
+"""The number of parallel requests for the size and the time of files."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,35 @@ class Discovery:
             new = [file for file in new if not _is_linked(*file, log)]
         return [range_ for storage, entry in new for range_ in self._split(storage, entry)]
 
+    def notified_ranges(self, urls: Iterable[str], log: DiscoveryLog) -> list[FileRange]:
+        """Returns the files of URLs that the log lacks, or has with another content.
+
+        URLs of other locations and of files that were deleted are left out.
+        """
+        distinct = [*dict.fromkeys(urls)]
+        with ThreadPoolExecutor(STAT_THREADS) as threads:
+            found = [*zip(distinct, threads.map(self._at, distinct), strict=True)]
+        new = [
+            (file[0], file[1])
+            for url, file in found
+            if file is not None and not _is_known(file[1], log.last_range(url))
+        ]
+        new.sort(key=lambda file: self._sort_key(file[1]))
+        return [range_ for storage, entry in new for range_ in self._split(storage, entry)]
+
+    def _at(self, url: str) -> tuple[Storage, Entry] | None:
+        """Returns the file of a URL; None if it does not exist in a location."""
+        if self.archive and url.startswith(self.archive):
+            return None
+        for location in self.locations:
+            storage = location.storage
+            path = url[len(storage.prefix) :]
+            if url.startswith(storage.prefix) and location.has(path):
+                with storage.convert_errors("read", url):
+                    entry = storage.stat(path)
+                return None if entry is None else (storage, entry)
+        return None
+
     def _split(self, storage: Storage, entry: Entry) -> Iterator[FileRange]:
         """Yields a file, or the ranges of a large file."""
         url = storage.url(entry.path)
@@ -106,6 +138,15 @@ class Discovery:
                     url, entry.size, entry.modified, start, stop, line, lines, entry.inode
                 )  # fmt: skip
                 line += lines
+
+
+def _is_known(entry: Entry, known: FileRange | None) -> bool:
+    """Returns whether a file is one of the log. Times are compared in seconds, as object stores
+    state milliseconds in listings only."""
+    if known is None:
+        return False
+    second = 10**9
+    return (entry.size, entry.modified // second) == (known.size, known.modified // second)
 
 
 def _is_linked(storage: Storage, entry: Entry, log: DiscoveryLog) -> bool:

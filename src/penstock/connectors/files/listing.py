@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -38,18 +38,31 @@ class Location:
                 yield literal
             return
         pattern = self.pattern or "**/*"
-        match = compile_pattern(pattern).match
         parts = pattern.split("/")
         depth = None if "**" in parts else len(parts)
         hidden = any(part.startswith((".", "_")) for part in parts[:-1])
-        start, prefix = len(self.root.rstrip("/")) + 1, self.storage.prefix
+        prefix, is_below = self.storage.prefix, self._is_below()
+        yield from self.storage.walk(
+            self.root, depth, hidden, lambda path: prefix + path not in known and is_below(path)
+        )
 
-        def is_new(path: str) -> bool:
-            if prefix + path in known or match(path, start) is None:
+    def has(self, path: str) -> bool:
+        """Returns whether a file of this path is one of the location."""
+        if path == "/".join(filter(None, (self.root, self.pattern))):
+            return True
+        return path.startswith(f"{self.root.rstrip('/')}/") and self._is_below()(path)
+
+    def _is_below(self) -> Callable[[str], bool]:
+        """Returns a function that matches paths below the root with the pattern."""
+        match = compile_pattern(self.pattern or "**/*").match
+        start, expression = len(self.root.rstrip("/")) + 1, self.expression
+
+        def is_below(path: str) -> bool:
+            if match(path, start) is None:
                 return False
-            return self.expression is None or self.expression.fullmatch(path[start:]) is not None
+            return expression is None or expression.fullmatch(path[start:]) is not None
 
-        yield from self.storage.walk(self.root, depth, hidden, is_new)
+        return is_below
 
     def url(self) -> str:
         """Returns the path with the prefix of the storage."""

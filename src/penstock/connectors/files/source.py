@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
-from typing import Any
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
 
 import pyarrow as pa
 
 from penstock.connectors.files.archive import Archive
 from penstock.connectors.files.compression import strip_compression_extension
 from penstock.connectors.files.config import FilesSourceConfig, Move
+from penstock.connectors.files.discovered import DiscoveredFiles
 from penstock.connectors.files.discovery import Discovery
 from penstock.connectors.files.filesystem import open_storage
 from penstock.connectors.files.inference import infer_columns
 from penstock.connectors.files.listing import Location, parse_location
 from penstock.connectors.files.locating import check_unchanged, locate
-from penstock.connectors.files.log import DiscoveryLog, FileRange
-from penstock.connectors.files.pace import ListingPace
+from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.notifications.receiver import Receiver
 from penstock.connectors.files.path_columns import METADATA, path_metadata
 from penstock.connectors.files.reader import FileReader
 from penstock.connectors.files.segments import SpannedLines
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import ConnectError, OptionError, Permanent, PlanError, Transient
-from penstock.core.paths import Project
+from penstock.core.errors import (
+    ConnectError,
+    MissingExtra,
+    OptionError,
+    Permanent,
+    PlanError,
+    Transient,
+)
 from penstock.sdk import (
     Capability,
     FileFormat,
@@ -75,15 +84,15 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
     )
     lag_unit = "bytes"
     locates_rows = True
-    _log: DiscoveryLog | None = None
-    _listing_pace: ListingPace | None = None
-    _end: int | None = None
+    _files: DiscoveredFiles | None = None
+    _is_temporary = False
+    """Whether the state directory is that of a preview."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_log": None, "_listing_pace": None, "_end": None}
+        return {**self.__dict__, "_files": None}
 
     def default_format(self) -> str | None:
-        for path in self._paths:
+        for path in self.config.paths:
             extension = PurePosixPath(strip_compression_extension(path)).suffix.lower().lstrip(".")
             if extension in FORMATS:
                 return FORMATS[extension]
@@ -98,10 +107,18 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
     def is_bounded(self) -> bool:
         return not (self.config.watch or self.config.tail)
 
+    def validate(self) -> None:
+        super().validate()
+        if self.config.notifications is not None and find_spec("boto3") is None:
+            raise MissingExtra.of("aws", "boto3")
+
     def check(self) -> None:
         file_format = self._file_format()
-        entries = self._discovery().entries()
-        if not entries:
+        if self.config.notifications is not None:
+            with closing(Receiver(self.config.notifications, watch=True)) as receiver:
+                receiver.check()
+        entries = self._discovery().entries() if self.config.lists else []
+        if not entries and self.config.notifications is None:
             raise self._no_files_error()
         if self.columns is not None:
             reader = FileReader(file_format, self.config.compression, self.columns)
@@ -120,25 +137,16 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return {"files": 0}
 
     def latest_offset(self, start: Offset) -> Offset:
-        if self._end is None or (not self.is_bounded() and self._pace.is_due()):
-            log = self._open_log()
-            with log.locked():
-                if int(start["files"]) > len(log):
-                    raise log.missing_error(0, int(start["files"]))
-                log.discard(int(start["files"]))
-                log.append(self._discovery().new_ranges(log, self._pace))
-                if self.config.tail:
-                    log.compact()
-            if not len(log) and self.is_bounded():
-                raise self._no_files_error()
-            self._end = len(log)
-        return self._offset(start, max(self._end, int(start["files"])))
+        end = self._discovered.update(int(start["files"]))
+        if not end and self.is_bounded() and self.config.notifications is None:
+            raise self._no_files_error()
+        return self._offset(start, max(end, int(start["files"])))
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:
         first, last = int(start["files"]), int(end["files"])
         max_size = self.config.max_size or math.inf
         count = total = 0
-        for range_ in self._open_log().ranges(first, last):
+        for range_ in self._discovered.log.ranges(first, last):
             total += range_.bytes
             if count and (total > max_size or count == self.config.max_files):
                 break
@@ -149,10 +157,10 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         """Returns the offset after a number of files, with a digest that identifies the files."""
         if files == int(start["files"]):
             return dict(start)
-        return {"files": files, "digest": self._open_log().digest(files)}
+        return {"files": files, "digest": self._discovered.log.digest(files)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[FileRange, ...]]:
-        ranges = self._open_log().ranges(int(start["files"]), int(end["files"]))
+        ranges = self._discovered.log.ranges(int(start["files"]), int(end["files"]))
         return divide_files(ranges, lambda range_: range_.bytes, PARTITION_BYTES)
 
     def read(self, partition: tuple[FileRange, ...], read: Read) -> Iterator[pa.RecordBatch]:
@@ -193,7 +201,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         last = int(end["files"])
         if self.config.after_read == "keep":
             return
-        log = self._open_log()
+        log = self._discovered.log
         if last > log.archived:
             archive = Archive(self._locations(), self._move_target())
             for range_ in log.ranges(log.archived, last):
@@ -202,16 +210,25 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             log.archive(last)
             log.discard(last)
 
+    def with_state(self, state: Path) -> Self:
+        new = super().with_state(state)
+        new._is_temporary = True
+        return new
+
+    def close(self) -> None:
+        if self._files is not None:
+            self._files.close()
+
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         return min(first, second, key=lambda offset: int(offset["files"]))
 
     def lag(self, current: Offset, latest: Offset) -> int:
-        ranges = self._open_log().ranges(int(current["files"]), int(latest["files"]))
+        ranges = self._discovered.log.ranges(int(current["files"]), int(latest["files"]))
         return sum(range_.bytes for range_ in ranges)
 
     def prepare_lookup(self) -> None:
-        for option in ("watch", "tail", "after_read"):
-            if getattr(self.config, option) not in (False, "keep"):
+        for option in ("watch", "tail", "after_read", "notifications"):
+            if getattr(self.config, option) not in (False, "keep", None):
                 raise PlanError(
                     f"{option} has no meaning for a lookup table: all files are its rows",
                     code="unused-option",
@@ -227,14 +244,9 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
     def reads_once(self) -> bool:
         return self.config.after_read != "keep"
 
-    @property
-    def _paths(self) -> list[str]:
-        path = self.config.path
-        return [path] if isinstance(path, str) else list(path)
-
     def _locations(self) -> list[Location]:
         config = self.config
-        return [parse_location(path, config.storage, config.pattern) for path in self._paths]
+        return [parse_location(path, config.storage, config.pattern) for path in self.config.paths]
 
     def _discovery(self) -> Discovery:
         config = self.config
@@ -261,18 +273,12 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return parse_location(after_read.move, self.config.storage)
 
     @property
-    def _pace(self) -> ListingPace:
-        if self._listing_pace is None:
-            self._listing_pace = ListingPace()
-        return self._listing_pace
-
-    def _open_log(self) -> DiscoveryLog:
-        if self._log is None:
-            state = self.context.state
-            path = state / "files.log" if state is not None else None
-            self._log = DiscoveryLog(path, Project(self.context.project))
-            self._log.refresh()
-        return self._log
+    def _discovered(self) -> DiscoveredFiles:
+        if self._files is None:
+            self._files = DiscoveredFiles(
+                self.config, self.context, self._discovery, is_temporary=self._is_temporary
+            )
+        return self._files
 
     def _storage(self, url: str) -> Storage:
         for location in self._locations():

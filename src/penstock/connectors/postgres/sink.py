@@ -5,7 +5,9 @@ from __future__ import annotations
 from penstock.connectors.postgres.config import PostgresSinkConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.types import DIALECT
-from penstock.sdk.database import DatabaseSink
+from penstock.sdk.database import Connection, DatabaseSink
+
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(\0, 0))"
 
 
 class PostgresSink(DatabaseSink[PostgresSinkConfig]):
@@ -37,3 +39,8 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
 
     def connect(self) -> PostgresConnection:
         return PostgresConnection(self.config)
+
+    def prepare_ledger(self, connection: Connection) -> None:
+        """Creates the ledger while other sinks wait that create it or their table."""
+        connection.query(_LOCK, (self.dialect.table(self.ledger.table),))
+        super().prepare_ledger(connection)

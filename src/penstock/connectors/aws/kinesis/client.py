@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from penstock.connectors.aws.client import AwsClient
 from penstock.connectors.aws.kinesis.config import StreamConfig
 from penstock.connectors.aws.kinesis.offsets import Shard, iterator_parameters
 from penstock.sdk import Transient
+from penstock.sdk.aws.client import AwsClient
 
 MAX_PAGE = 10_000
 """The largest number of records of a response to GetRecords."""

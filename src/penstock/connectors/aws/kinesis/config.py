@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from penstock.connectors.aws.config import AwsConfig
 from penstock.sdk import Retry, StartAt
+from penstock.sdk.aws.config import AwsConfig
 from penstock.sdk.columns.template import KeyTemplate
 
 

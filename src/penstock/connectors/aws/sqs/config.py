@@ -7,19 +7,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from penstock.connectors.aws.config import AwsConfig
 from penstock.sdk import Duration, ReceivingConfig, Retry
+from penstock.sdk.aws.queue import QueueConfig
 from penstock.sdk.columns.template import KeyTemplate, Template
-
-
-class QueueConfig(AwsConfig):
-    queue: str = Field(min_length=1)
-    """The queue: its name or its URL. The name of a FIFO queue ends in `.fifo`."""
-
-    @property
-    def fifo(self) -> bool:
-        """Whether the queue is a FIFO queue."""
-        return self.queue.endswith(".fifo")
 
 
 class SqsSourceConfig(QueueConfig, ReceivingConfig):

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from penstock.connectors.aws.sqs.client import MAX_MESSAGES, Queue
 from penstock.connectors.aws.sqs.config import SqsSourceConfig
 from penstock.sdk import Journal, Message
+from penstock.sdk.aws.queue import MAX_MESSAGES, Queue
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.aws.sqs.client import MAX_MESSAGES, Queue
 from penstock.connectors.aws.sqs.config import SqsSinkConfig
 from penstock.connectors.aws.sqs.writer import SqsWriter
 from penstock.core.errors import raise_all
 from penstock.sdk import BatchId, Capability, Sink, Writer
+from penstock.sdk.aws.queue import MAX_MESSAGES, Queue
 
 
 class SqsSink(Sink[SqsSinkConfig]):

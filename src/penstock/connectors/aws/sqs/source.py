@@ -6,10 +6,10 @@ import asyncio
 
 import pyarrow as pa
 
-from penstock.connectors.aws.sqs.client import Queue
 from penstock.connectors.aws.sqs.config import SqsSourceConfig
 from penstock.connectors.aws.sqs.reader import METADATA, poll, run_in_thread
 from penstock.sdk import Capability, Context, Journal, ReceivingSource
+from penstock.sdk.aws.queue import Queue
 
 
 class SqsSource(ReceivingSource[SqsSourceConfig]):

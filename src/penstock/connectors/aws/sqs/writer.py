@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.aws.sqs.client import MAX_MESSAGES, Queue
 from penstock.connectors.aws.sqs.config import SqsSinkConfig
 from penstock.connectors.aws.writer import BatchWriter, Outcome, Retryable
 from penstock.sdk import Rejected
+from penstock.sdk.aws.queue import MAX_MESSAGES, Queue
 
 Entry = dict[str, Any]
 

@@ -1,14 +1,26 @@
-"""Client of one SQS queue."""
+"""A queue of SQS: its options and its client."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from penstock.connectors.aws.client import AwsClient
-from penstock.connectors.aws.sqs.config import QueueConfig
+from pydantic import Field
+
+from penstock.sdk.aws.client import AwsClient
+from penstock.sdk.aws.config import AwsConfig
 
 MAX_MESSAGES = 10
 """The largest number of messages of a request."""
+
+
+class QueueConfig(AwsConfig):
+    queue: str = Field(min_length=1)
+    """The queue: its name or its URL. The name of a FIFO queue ends in `.fifo`."""
+
+    @property
+    def fifo(self) -> bool:
+        """Whether the queue is a FIFO queue."""
+        return self.queue.endswith(".fifo")
 
 
 class Queue:

@@ -6,7 +6,8 @@ from typing import Self
 
 from pydantic import model_validator
 
-from penstock.sdk import Config, PositiveDuration
+from penstock.core.units import PositiveDuration
+from penstock.sdk.config import Config
 from penstock.sdk.network.auth import AwsAuth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 

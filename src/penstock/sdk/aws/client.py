@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from penstock.connectors.aws.config import AwsConfig
-from penstock.connectors.aws.errors import translate_errors
 from penstock.core.secret import revealed
+from penstock.sdk.aws.config import AwsConfig
+from penstock.sdk.aws.errors import translate_errors
 from penstock.sdk.network.auth import AwsAuth
 from penstock.sdk.network.tls import Tls
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from penstock.sdk import Permanent, Transient
+from penstock.core.errors import Permanent, Transient
 
 _NAMES = {"sqs": "SQS", "kinesis": "Kinesis"}
 _AUTHENTICATION = (

@@ -1,0 +1,1 @@
+"""Parts of connectors to AWS services: options, clients, errors, and queues of SQS."""
