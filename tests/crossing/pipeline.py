@@ -27,7 +27,7 @@ GIVEN = "given"
 """The name of the files from which all other systems get their rows."""
 SECONDS = 120
 ARRIVED = "arrived"
-"""The sink in memory, by which the end of messages that are received is known."""
+"""The last sink, in memory, by which the end of messages that are received is known."""
 
 
 class Crossing:
@@ -48,17 +48,19 @@ class Crossing:
         """Runs the pipeline. Returns the differences in each sink."""
         file = self._directory / "pipeline.yaml"
         file.write_text(json.dumps(self._document()))
-        if self.source.feed is None:
-            options = app.RunOptions(until="caught_up", log=Silent())
-            outcome = app.run(file, spark=spark.newSession(), options=options)
-        else:
-            outcome = self._receive(file, spark)
+        if self.source.feed is not None:
+            self._receive(file, spark)
+        options = app.RunOptions(until="caught_up", log=Silent())
+        outcome = app.run(file, spark=spark.newSession(), options=options)
         assert outcome is not None and outcome.errors == {}, outcome
         letters = DeadLetters(self._directory / ".penstock" / "crossing" / "dead_letters").read()
         return {sink.name: self._differences(sink, letters.to_pylist()) for sink in self.sinks}
 
-    def _receive(self, file: Path, spark: SparkSession) -> Any:
-        """Runs until the messages have arrived, which are sent meanwhile."""
+    def _receive(self, file: Path, spark: SparkSession) -> None:
+        """Runs until the messages have arrived, which are sent meanwhile.
+
+        The next run completes the last batch.
+        """
         assert self.source.feed is not None and self.source.payloads is not None
         payloads = self.source.payloads(self.held)
         sending = ThreadPoolExecutor(1).submit(self.source.feed, self._name, payloads)
@@ -68,19 +70,19 @@ class Crossing:
             assert handle.wait(0.1) is None and time.monotonic() < until, "not all have arrived"
         sending.result()
         handle.stop()
-        return handle.wait(SECONDS)
+        assert handle.wait(SECONDS) is not None
 
     def _document(self) -> dict[str, Any]:
         sinks: dict[str, Any] = {}
         transforms: dict[str, Any] = {}
-        if self.source.feed is not None:
-            sinks[ARRIVED] = {"type": "memory", "from": "rows"}
         for sink in self.sinks:
             before, sql = "rows", self._selection(sink)
             if sql is not None:
                 before = f"for_{sink.name}"
                 transforms[before] = {"type": "sql", "sql": sql}
             sinks[sink.name] = {**sink.sink(self.source.name), "from": before}
+        if self.source.feed is not None:
+            sinks[ARRIVED] = {"type": "memory", "from": "rows"}
         memory.clear()
         return {
             "name": "crossing",
