@@ -35,27 +35,27 @@ def check(system: System, directory: Path) -> list[str]:
     taken = [id_.as_py() not in system.without for id_ in rows.column("id")]
     columns = [name for name in rows.schema.names if name not in system.dropped]
     rows = rows.filter(pa.array(taken)).select(columns)
-    refused = write(directory, system.sink("wide"), rows)
+    rejected = write(directory, system.sink("wide"), rows)
     system.settle("wide")
     found, bad = read(directory, {**system.source("wide"), "schema": declaration(columns)})
     return [
         *differences(system.holds(all_rows()), exact(found)),
-        *compare_letters(system.refuses(all_rows()), refused),
+        *compare_letters(system.rejects(all_rows()), rejected),
         *(f"{id_}: {message}" for id_, message in bad.items()),
-        *_not_refused(system, directory),
+        *_not_rejected(system, directory),
     ]
 
 
-def _not_refused(system: System, directory: Path) -> list[str]:
-    """Returns the columns of the table that the sink accepts, or refuses without their name."""
-    lines, sink = [], _sink_node(directory, system.sink("refused")).sink
+def _not_rejected(system: System, directory: Path) -> list[str]:
+    """Returns the columns of the table that the sink accepts, or rejects without their name."""
+    lines, sink = [], _sink_node(directory, system.sink("rejected")).sink
     for column in sorted(system.columns):
         try:
             sink.check_schema(wide_rows().schema.empty_table().select(["id", column]).schema)
-            lines.append(f"{column}: not refused")
+            lines.append(f"{column}: not rejected")
         except PlanError as error:
             if f'"{column}"' not in error.message:
-                lines.append(f"{column}: refused without its name: {error.message}")
+                lines.append(f"{column}: rejected without its name: {error.message}")
     return lines
 
 

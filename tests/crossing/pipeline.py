@@ -107,14 +107,14 @@ class Crossing:
 
     def _differences(self, sink: System, letters: Sequence[Mapping[str, Any]]) -> list[str]:
         found, bad = self._found(sink)
-        refused = {
+        rejected = {
             json.loads(letter["payload"])["id"]: letter["message"]
             for letter in letters
             if letter["node"] in (sink.name, f"sinks.{sink.name}")
         }
         return [
             *differences(sink.holds(self._rows), found),
-            *by_hand.compare_letters(sink.refuses(self._rows), refused),
+            *by_hand.compare_letters(sink.rejects(self._rows), rejected),
             *(f"{id_}: {message}" for id_, message in bad.items()),
         ]
 

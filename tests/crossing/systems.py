@@ -1,7 +1,7 @@
 """The systems of the crossing: how a pipeline writes and reads them, and the values they hold.
 
 A system holds all values of `crossing.wide_rows`, except for those that its tables name: `columns`
-that its sink refuses before the first row, `letters`, and values that it stores in an equal form
+that its sink rejects before the first row, `letters`, and values that it stores in an equal form
 (`changed`). Each exception has a reason in the documentation of the sink or
 of its format.
 """
@@ -25,7 +25,7 @@ FLOATS = ("single", "double")
 class System:
     """A system, with the options of its sink and its source for a new table or topic of a name.
 
-    `columns` are refused before the first row. `letters` are dead letters by the ID of the row,
+    `columns` are rejected before the first row. `letters` are dead letters by the ID of the row,
     with a part of the message. `changed` has the text of an equal value by ID and text. `payloads`
     returns the messages of a system whose source takes them away.
     """
@@ -52,7 +52,7 @@ class System:
 
     def holds(self, rows: Texts) -> Texts:
         """Returns the texts of rows (see `exact`) after their way through the system."""
-        refused = self.refuses(rows)
+        rejected = self.rejects(rows)
         return {
             id_: {
                 column: self.changed.get(f"{id_} {text}", text)
@@ -60,10 +60,10 @@ class System:
                 if column not in self.dropped
             }
             for id_, texts in rows.items()
-            if id_ not in refused and id_ not in self.without
+            if id_ not in rejected and id_ not in self.without
         }
 
-    def refuses(self, rows: Texts) -> dict[str, str]:
+    def rejects(self, rows: Texts) -> dict[str, str]:
         """Returns the texts that are in the dead letters of rows, by ID, as the column's name.
 
         A row whose special value has been dropped is no dead letter.
