@@ -16,12 +16,13 @@ from deltalake import DeltaTable, write_deltalake
 
 from penstock.connectors.delta import DeltaSink
 from penstock.connectors.delta.committing import Commit
-from penstock.connectors.delta.errors import Conflict, convert_errors
+from penstock.connectors.delta.errors import convert_errors
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.engine.sinks.sink_preparation import schema_changes
 from penstock.sdk import BatchId, Context, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
+from penstock.sdk.lakes.commits import Conflict
 
 UTC = pa.timestamp("us", tz="UTC")
 NOW = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -371,6 +372,6 @@ def test_conflicts_end_as_transient(path: str, monkeypatch: pytest.MonkeyPatch) 
         raise Conflict("rows were deleted")
 
     monkeypatch.setattr(Commit, "_add", fail)
-    monkeypatch.setattr("penstock.connectors.delta.committing.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("penstock.sdk.lakes.commits.time.sleep", lambda seconds: None)
     with pytest.raises(Transient, match="another writer has changed the same rows"):
         write(sink(path), pa.record_batch({"id": [1]}))

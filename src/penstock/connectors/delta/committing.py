@@ -16,15 +16,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from penstock.connectors.delta.client import LOG, Location
-from penstock.connectors.delta.errors import Conflict, convert_errors
+from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.statistics import merged_bounds
 from penstock.connectors.delta.target import open_target
-from penstock.connectors.delta.writer import DELETED, DataFile, parquet
-from penstock.core.errors import Transient
-from penstock.core.retry import Retry
-from penstock.sdk import BatchId, Mode, Read, report_retry
+from penstock.connectors.delta.writer import DELETED, DataFile
+from penstock.sdk import BatchId, Mode, Read
+from penstock.sdk.lakes.commits import repeat_conflicts
+from penstock.sdk.lakes.reader import parquet
 
-RETRY = Retry.model_validate({"attempts": 10, "backoff": "100ms", "max_backoff": "5s"})
 _BYTES = 7
 """The bytes of text in the number of a transaction identifier."""
 
@@ -85,21 +84,7 @@ class Commit:
 
         Tries again after a conflict with another writer. Raises Transient after several conflicts.
         """
-        for failures in range(1, RETRY.attempts + 1):
-            try:
-                self._attempt(files)
-                break
-            except Conflict as error:
-                conflict = Transient(
-                    f"could not commit to {self.location.path}: another writer has changed the "
-                    "same rows",
-                    detail=str(error),
-                    hint="Write to the table from fewer programs at a time.",
-                )
-                if failures == RETRY.attempts:
-                    raise conflict from error
-                report_retry(conflict)
-                time.sleep(RETRY.delay(failures))
+        repeat_conflicts(lambda: self._attempt(files), self.location.path)
         if self.mode == "upsert":
             with convert_errors("write to", self.location.path):
                 for file in files:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.core.errors import PenstockError, Permanent, Transient
+from penstock.sdk.lakes.commits import Conflict
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m|↳")
 _FORBIDDEN = re.compile(
@@ -18,10 +19,6 @@ _NO_BUCKET = re.compile("NoSuchBucket|NO_SUCH_BUCKET|Bucket '[^']*' not found")
 _AUTH_HINT = "Check the credentials (storage.auth, or the environment) and their permissions."
 _LOCAL_AUTH_HINT = "Change the permissions of the directory, or run as another user."
 _MAX_DETAIL = 500
-
-
-class Conflict(Exception):
-    """A commit of another writer that a commit conflicts with."""
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,22 +15,12 @@ from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.partition_values import Values, directory, group
 from penstock.connectors.delta.statistics import Statistics
 from penstock.connectors.delta.target import Target
-from penstock.sdk import (
-    BatchId,
-    Failure,
-    FileFormat,
-    Operation,
-    Receipt,
-    Rejected,
-    Writer,
-    registry,
-)
+from penstock.sdk import BatchId, Failure, Operation, Receipt, Rejected, Writer
 from penstock.sdk.keys import split_null_keys
+from penstock.sdk.lakes.open_files import OpenFile, OpenFiles
 
 DELETED = "_penstock_deleted"
 """The column of staged rows that tells deletes from upserts."""
-MAX_OPEN_FILES = 100
-ROW_GROUP_BYTES, PARTITIONED_ROW_GROUP_BYTES = 64 << 20, 16 << 20
 
 
 @dataclass(frozen=True)
@@ -67,8 +56,7 @@ class DeltaWriter(Writer):
         ]
         self._location = location
         self._name = f"part-{batch.number:08d}-{partition:05d}"
-        self._open: dict[str, _OpenFile] = {}
-        self._files: list[DataFile] = []
+        self._files: OpenFiles[DataFile] = OpenFiles()
 
     def write(
         self,
@@ -118,74 +106,38 @@ class DeltaWriter(Writer):
             if part.num_rows:
                 self._file(values, part.schema).write(part)
 
-    def _file(self, values: Values, schema: pa.Schema) -> _OpenFile:
-        folder = directory(values)
-        key = repr(values)
-        if key not in self._open:
-            if len(self._open) >= MAX_OPEN_FILES:
-                largest = max(self._open, key=lambda each: self._open[each].statistics.rows)
-                self._files.append(self._open.pop(largest).close())
-            name = f"{folder}{self._name}-{uuid.uuid4().hex}.snappy.parquet"
-            self._open[key] = _OpenFile(self._location, name, values, schema)
-        return self._open[key]
+    def _file(self, values: Values, schema: pa.Schema) -> OpenFile[DataFile]:
+        name = f"{directory(values)}{self._name}-{uuid.uuid4().hex}.snappy.parquet"
+        create = partial(_OpenDataFile, self._location, name, values, schema)
+        return self._files.get(repr(values), create)
 
     def commit(self) -> Receipt:
         with convert_errors("write to", self._location.path):
-            self._files += [file.close() for file in self._open.values()]
-            self._open = {}
-        return {"files": [asdict(file) for file in self._files]}
+            return {"files": [asdict(file) for file in self._files.close()]}
 
     def abort(self) -> None:
-        for file in self._open.values():
-            file.abort()
-        for each in self._files:
-            with suppress(Exception):
-                self._location.delete(each.name)
-        self._open, self._files = {}, []
+        self._files.abort()
 
 
-_NULL = "expected a value, found null"
 _EMPTY = "a partition column cannot have an empty text, which is read as null"
 
 
-class _OpenFile:
+class _OpenDataFile(OpenFile[DataFile]):
     """A data file that is open for writing."""
 
     def __init__(self, location: Location, name: str, values: Values, schema: pa.Schema) -> None:
-        self.statistics = Statistics()
+        stream = location.open_output(name)
+        super().__init__(stream, schema, "snappy", is_partitioned=bool(values))
+        self._statistics = Statistics()
         self._location, self._name, self._values = location, name, values
-        self._stream: BinaryIO = location.open_output(name)
-        size = PARTITIONED_ROW_GROUP_BYTES if values else ROW_GROUP_BYTES
-        self._writer = parquet(compression="snappy", row_group_size=size).file_writer(
-            self._stream, schema
-        )
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Appends rows."""
-        self._writer.write(rows)
-        self.statistics.add(rows)
+        super().write(rows)
+        self._statistics.add(rows)
 
-    def close(self) -> DataFile:
-        """Completes the file durably."""
-        self._writer.close()
-        size = self._stream.tell()
-        self._stream.close()
+    def complete(self, size: int) -> DataFile:
         self._location.sync(self._name)
-        statistics = self.statistics
-        return DataFile(self._name, size, statistics.rows, statistics.to_json(), self._values)
+        return DataFile(self._name, size, self.rows, self._statistics.to_json(), self._values)
 
-    def abort(self) -> None:
-        """Deletes the file."""
-        with suppress(Exception):
-            self._writer.close()
-        with suppress(Exception):
-            self._stream.close()
-        with suppress(Exception):
-            self._location.delete(self._name)
-
-
-def parquet(**options: Any) -> FileFormat[Any]:
-    """Returns the format of data files."""
-    format_: Any = registry.find("format", "parquet")
-    found: FileFormat[Any] = format_(format_.config_type(**options))
-    return found
+    def delete(self) -> None:
+        self._location.delete(self._name)
