@@ -19,10 +19,11 @@ from penstock.connectors.delta.client import LOG, Location
 from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.statistics import merged_bounds
 from penstock.connectors.delta.target import open_target
-from penstock.connectors.delta.writer import DELETED, DataFile
+from penstock.connectors.delta.writer import DataFile
 from penstock.sdk import BatchId, Mode, Read
 from penstock.sdk.lakes.commits import repeat_conflicts
 from penstock.sdk.lakes.reader import parquet
+from penstock.sdk.lakes.writer import DELETED
 
 _BYTES = 7
 """The bytes of text in the number of a transaction identifier."""

@@ -19,7 +19,7 @@ from penstock.connectors.delta.target import (
     create_table,
     open_target,
 )
-from penstock.connectors.delta.types import accepts, check_type, is_partition_type
+from penstock.connectors.delta.types import TYPES, accepts, is_partition_type
 from penstock.connectors.delta.writer import DataFile, DeltaWriter
 from penstock.core.errors import OptionError, raise_all
 from penstock.sdk import BatchId, Capability, Receipt, SchemaChanges, Sink
@@ -88,7 +88,7 @@ class DeltaSink(Sink[DeltaSinkConfig]):
     def check_schema(self, columns: pa.Schema) -> None:
         check_distinct(columns)
         for field in columns:
-            check_type(field)
+            TYPES.check(field)
         names = self.config.partition_by
         errors = [
             error

@@ -34,6 +34,11 @@ class OpenFile(ABC, Generic[F]):
         self._writer.write(rows)
         self.rows += rows.num_rows
 
+    @property
+    def metadata(self) -> Any:
+        """The metadata of the file after its last row."""
+        return self._writer.metadata
+
     def close(self) -> F:
         """Completes the file durably."""
         self._writer.close()
