@@ -29,11 +29,10 @@ class TestIcebergSource(SourceContract):
     @pytest.fixture
     def put(self, options: dict[str, Any]) -> Any:
         def put(rows: Any, schema: pa.Schema) -> None:
-            catalog = client(options)
-            table = catalog.load_table(options["table"])
-            if table.schema().column_names != schema.names:
-                catalog.drop_table(options["table"])
-                table = catalog.create_table(options["table"], schema=schema)
+            table = client(options).load_table(options["table"])
+            if not {*schema.names} <= {field.name for field in table.schema().fields}:
+                with table.update_schema() as update:
+                    update.union_by_name(schema)
             table.append(pa.Table.from_pylist(rows, schema=schema))
 
         return put

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from lake_tables import receipts_of, write
 from penstock.connectors.delta import DeltaSink
 from penstock.connectors.delta.committing import Commit
 from penstock.connectors.delta.errors import convert_errors
@@ -41,31 +42,6 @@ def sink(path: str, key: Sequence[str] = (), owner: str = "one", **options: Any)
     if key:
         made.mode, made.primary_key = "upsert", tuple(key)
     return made
-
-
-def receipts_of(
-    of: DeltaSink, rows: pa.RecordBatch, number: int = 0, operations: Any = None, parts: int = 1
-) -> tuple[list[Any], dict[int, str]]:
-    """Writes a batch in tasks. Returns the receipts, and the messages of rejected rows."""
-    of.check_schema(rows.schema)
-    of.prepare(rows.schema)
-    size = max(-(-rows.num_rows // parts), 1)
-    receipts, failures = [], {}
-    for start in range(0, rows.num_rows, size):
-        writer = of.writer(of.open(), BatchId("q", number), start, rows.schema)
-        kinds = None if operations is None else operations.slice(start, size)
-        for failure in writer.write(rows.slice(start, size), None, kinds):
-            failures[start + failure.index] = failure.error.message
-        receipts.append(json.loads(json.dumps(writer.commit())))
-    return receipts, failures
-
-
-def write(
-    of: DeltaSink, rows: pa.RecordBatch, number: int = 0, operations: Any = None, parts: int = 1
-) -> dict[int, str]:
-    receipts, failures = receipts_of(of, rows, number, operations, parts)
-    of.commit(BatchId("q", number), receipts)
-    return failures
 
 
 def read(path: str) -> list[dict[str, Any]]:

@@ -103,21 +103,7 @@ class Commit:
                     self._add(table, ())
             else:
                 self._add(table, files)
-            self._sync(table.version())
-
-    def _sync(self, version: int) -> None:
-        """Writes a version and the files that delta-rs has written for it to disk."""
-        if not self.location.is_local:
-            return
-        name = f"{LOG}/{version:020d}.json"
-        if self.mode == "upsert":
-            with self.location.open_input(name) as log:
-                actions = [json.loads(line) for line in log]
-            for action in actions:
-                for kind in ("add", "cdc"):
-                    if kind in action:
-                        self.location.sync(unquote(action[kind]["path"]))
-        self.location.sync(name)
+            sync_version(self.location, table.version(), with_files=self.mode == "upsert")
 
     def _is_committed(self, table: Any) -> bool:
         number = table.transaction_version(self.transactions.application)
@@ -175,6 +161,21 @@ class Commit:
         from deltalake import CommitProperties
 
         return CommitProperties(app_transactions=self.transactions.of(self.batch))
+
+
+def sync_version(location: Location, version: int, *, with_files: bool) -> None:
+    """Writes a version to disk, also the files that delta-rs has written for it `with_files`."""
+    if not location.is_local:
+        return
+    name = f"{LOG}/{version:020d}.json"
+    if with_files:
+        with location.open_input(name) as log:
+            actions = [json.loads(line) for line in log]
+        for action in actions:
+            for kind in ("add", "cdc"):
+                if kind in action:
+                    location.sync(unquote(action[kind]["path"]))
+    location.sync(name)
 
 
 def _literal(value: int | str) -> str:

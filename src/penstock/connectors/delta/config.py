@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from penstock.sdk import Config
 from penstock.sdk.database.config import TargetConfig
+from penstock.sdk.lakes.compaction import CompactingConfig
 from penstock.sdk.lakes.config import LakeSourceConfig
 from penstock.sdk.object_store import StorageOptions, StoragePath
 
@@ -35,7 +36,7 @@ class DeltaSourceConfig(LakeSourceConfig, LocationConfig):
         return self.version is not None or super().is_pinned
 
 
-class DeltaSinkConfig(TargetConfig, LocationConfig):
+class DeltaSinkConfig(CompactingConfig, TargetConfig, LocationConfig):
     create: bool = True
     """Creates a missing table, with the columns of the rows."""
     partition_by: list[str] = []

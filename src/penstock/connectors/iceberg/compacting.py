@@ -9,8 +9,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update.snapshot import _OverwriteFiles
 
@@ -22,6 +20,7 @@ from penstock.connectors.iceberg.committing import (
     replace_files,
 )
 from penstock.connectors.iceberg.errors import convert_errors
+from penstock.connectors.iceberg.reader import ExactReader
 from penstock.connectors.iceberg.snapshots import planned
 from penstock.connectors.iceberg.target import HINT, Target
 from penstock.connectors.iceberg.writer import IcebergWriter
@@ -82,12 +81,9 @@ def _rewrite(writers: list[IcebergWriter], target: Target, groups: list[list[Any
 
 
 def _write(writer: IcebergWriter, target: Target, tasks: list[Any]) -> None:
-    table = target.table
-    scan = ArrowScan(table.metadata, table.io, target.schema, AlwaysTrue())
-    for task in tasks:
-        for batch in scan.to_record_batches([task]):
-            for failure in writer.write(batch):
-                raise failure.error
+    for batch in ExactReader.of(target.table).scan(tasks):
+        for failure in writer.write(batch):
+            raise failure.error
 
 
 def _name() -> str:

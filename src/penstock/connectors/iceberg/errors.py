@@ -62,7 +62,8 @@ def translate_error(error: Exception, operation: str, table: str) -> Exception |
     if found is not None:
         return found
     if isinstance(error, OSError):
-        return storage_error(error, operation, table, f"{table}://", detail)
+        is_remote = "://" in detail or "AWS" in detail
+        return storage_error(error, operation, table, "://" if is_remote else "", detail)
     if isinstance(error, ValueError | NotImplementedError | known.RESTError):
         return Permanent(f"cannot {operation} {table}", detail=detail)
     return None

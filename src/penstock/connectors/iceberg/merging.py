@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.iceberg.client import open_input
+from penstock.connectors.iceberg.reader import ExactReader
 from penstock.connectors.iceberg.snapshots import planned
 from penstock.connectors.iceberg.target import Target
 from penstock.connectors.iceberg.writer import IcebergWriter
@@ -29,6 +30,7 @@ class Merge:
         self._target = target
         self._key = [field.name for field in target.fields(key)]
         names = [field.name for field in target.schema.fields]
+        self._reader = ExactReader.of(target.table)
         self._writer = IcebergWriter(target, f"merged-{uuid.uuid4().hex}", names, ())
 
     def execute(self, staged: Sequence[str]) -> tuple[list[Any], list[Any]]:
@@ -81,12 +83,7 @@ class Merge:
 
     def _read(self, task: Any) -> pa.Table:
         """Returns the rows of a data file without those that delete files have removed."""
-        from pyiceberg.expressions import AlwaysTrue
-        from pyiceberg.io.pyarrow import ArrowScan
-
-        table = self._target.table
-        scan = ArrowScan(table.metadata, table.io, self._target.schema, AlwaysTrue())
-        return scan.to_table([task])
+        return pa.Table.from_batches(self._reader.scan([task]), self._reader.columns)
 
     def _write(self, rows: pa.Table) -> None:
         for batch in rows.to_batches():
@@ -103,11 +100,7 @@ class Merge:
             found = np.concatenate([indexes for indexes, _ in kept])
             places[found] = np.arange(len(found))
         indexes = pa.array(places, mask=places < 0)
-        values = (
-            pa.concat_tables([table for _, table in kept], promote_options="permissive")
-            if (kept)
-            else None
-        )
+        values = pa.concat_tables([table for _, table in kept]) if (kept) else None
         for name in missing:
             column = pa.nulls(rows.num_rows) if values is None else values[name].take(indexes)
             rows = rows.append_column(name, column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -13,8 +13,11 @@ from pyarrow import parquet
 
 from penstock.connectors.iceberg.client import open_input
 from penstock.connectors.iceberg.errors import convert_errors
-from penstock.connectors.iceberg.snapshots import IcebergFile
+from penstock.connectors.iceberg.snapshots import IcebergFile, file_of
+from penstock.connectors.iceberg.types import file_field
+from penstock.connectors.iceberg.values import to_file_values
 from penstock.sdk import Read
+from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.names import find_name
 from penstock.sdk.lakes.reader import FileReader, read_parquet
 
@@ -67,14 +70,17 @@ class Reader(FileReader[IcebergFile]):
             isolated=read.isolated,
         )  # fmt: skip
         deleted = self._deleted_positions(file)
-        origin = self.origin(file)
-        for rows, positions in read_parquet(
-            content, schema, origin, within, file.rows, self.options
-        ):
+        for rows, positions in self.stored_rows(file, content, schema, within):
             if deleted is not None:
                 mask = pa.array(~np.isin(positions.to_numpy() - 1, deleted))
                 rows, positions = rows.filter(mask), positions.filter(mask)
             yield self._named(rows, stored, columns, file), positions, None
+
+    def stored_rows(
+        self, file: IcebergFile, content: BinaryIO, schema: pa.Schema, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        """Yields the rows of a file, with its names, and their positions from 1."""
+        yield from read_parquet(content, schema, self.origin(file), read, file.rows, self.options)
 
     def _named(
         self, rows: pa.RecordBatch, stored: Mapping[str, pa.Field], columns: Sequence[pa.Field],
@@ -88,7 +94,8 @@ class Reader(FileReader[IcebergFile]):
                 arrays.append(column if column.type == field.type else column.view(field.type))
             else:
                 value = self._missing_value(field, file)
-                arrays.append(pa.repeat(pa.scalar(value, field.type), rows.num_rows))
+                single = pa.nulls(1, field.type) if value is None else pa.array([value], field.type)
+                arrays.append(single.take(pa.array(np.zeros(rows.num_rows, np.int64))))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(columns))
 
     def _missing_value(self, field: pa.Field, file: IcebergFile) -> Any:
@@ -101,13 +108,15 @@ class Reader(FileReader[IcebergFile]):
             return source.initial_default
         return _external(value, field.type, str(source.field_type))
 
-    def _schema(self, file: IcebergFile) -> Any:
-        return self.table.schemas().get(file.schema) or self.table.schema()
-
     def _source(self, file: IcebergFile, name: str) -> Any:
-        fields = self._schema(file).fields
-        index = find_name(name, [field.name for field in fields])
-        return None if index < 0 else fields[index]
+        """Returns the column of the table, of the schema of the source first; None for none."""
+        metadata = self.table.metadata
+        for schema in (self.table.schemas().get(file.schema), metadata.schema()):
+            fields = schema.fields if schema is not None else ()
+            index = find_name(name, [field.name for field in fields])
+            if index >= 0:
+                return fields[index]
+        return None
 
     def _find(
         self, file: IcebergFile, columns: Sequence[pa.Field], physical: pa.Schema
@@ -136,6 +145,35 @@ class Reader(FileReader[IcebergFile]):
             for each in file.deletes
         ]
         return np.concatenate(positions) if positions else None
+
+
+class ExactReader(Reader):
+    """A reader of rows as they are in files, to write them again."""
+
+    @classmethod
+    def of(cls, table: Any) -> ExactReader:
+        """Returns a reader of all columns of a table."""
+        columns = pa.schema([file_field(field) for field in table.schema().fields])
+        return cls(columns, None, False, table, {})
+
+    def scan(self, tasks: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of scans, without those that delete files have removed."""
+        table = self.table
+        for task in tasks:
+            file = file_of(
+                task.file, table, table.current_snapshot(), table.schema().schema_id,
+                [*task.delete_files],
+            )  # fmt: skip
+            yield from self.rows(file, Read())
+
+    def stored_rows(
+        self, file: IcebergFile, content: BinaryIO, schema: pa.Schema, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        count = 0
+        for rows in parquet.ParquetFile(content).iter_batches(columns=schema.names):
+            positions = pa.array(range(count + 1, count + rows.num_rows + 1), pa.int64())
+            yield conform(rows, schema, to_file_values), positions
+            count += rows.num_rows
 
 
 def _stored_type(type_: pa.DataType, source: Any, stored: Any) -> pa.DataType:

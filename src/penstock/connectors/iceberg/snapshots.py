@@ -171,24 +171,33 @@ class History:
     def _file(
         self, entry: Any, snapshot: Any, kind: Kind, deletes: Mapping[str, tuple[Any, ...]]
     ) -> IcebergFile:
-        file = entry.data_file
-        if file.file_format.value.lower() != "parquet":
-            raise Permanent(
-                f"cannot read {self.name}: the file {file.file_path} is not Parquet",
-                code="unsupported-table", hint="Rewrite the files of the table as Parquet.",
-            )  # fmt: skip
-        return IcebergFile(
-            name=file.file_path,
-            size=file.file_size_in_bytes,
-            version=snapshot.sequence_number or 0,
-            time=snapshot.timestamp_ms,
-            kind=kind,
-            rows=file.record_count,
-            snapshot=snapshot.snapshot_id,
-            schema=self.schema,
-            constants=constants(file, self.table.specs().get(file.spec_id)),
-            deletes=deletes.get(file.file_path, ()),
+        path = entry.data_file.file_path
+        return file_of(
+            entry.data_file, self.table, snapshot, self.schema, deletes.get(path, ()), kind
         )
+
+
+def file_of(
+    file: Any, table: Any, snapshot: Any, schema: int, deletes: Sequence[Any], kind: Kind = "insert"
+) -> IcebergFile:
+    """Returns a data file with the facts that a reader needs. Raises Permanent."""
+    if file.file_format.value.lower() != "parquet":
+        raise Permanent(
+            f"cannot read the file {file.file_path}, which is not Parquet",
+            code="unsupported-table", hint="Rewrite the files of the table as Parquet.",
+        )  # fmt: skip
+    return IcebergFile(
+        name=file.file_path,
+        size=file.file_size_in_bytes,
+        version=snapshot.sequence_number or 0,
+        time=snapshot.timestamp_ms,
+        kind=kind,
+        rows=file.record_count,
+        snapshot=snapshot.snapshot_id,
+        schema=schema,
+        constants=constants(file, table.specs().get(file.spec_id)),
+        deletes=tuple(deletes),
+    )
 
 
 def planned(scan: Any, name: str) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from datetime import time
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ def to_file_values(array: pa.Array, type_: pa.DataType) -> pa.Array:
         values = array.storage if isinstance(array.type, pa.UuidType) else _uuids(array)
         return pa.ExtensionArray.from_storage(type_, values)
     if pa.types.is_time64(type_) and pa.types.is_string(array.type):
-        return pa.array([_time(text) for text in array.to_pylist()]).cast(type_)
+        return pa.array([_time(text) for text in array.to_pylist()], type_)
     if pa.types.is_fixed_size_binary(type_):
         return array.cast(type_)
     if pa.types.is_timestamp(type_) and type_.unit == "ns":
@@ -39,11 +40,10 @@ def _uuids(array: pa.Array) -> pa.Array:
     return pa.array(found, pa.binary(16))
 
 
-def _time(text: str | None) -> str | None:
-    """Returns the text of a time of a day with seconds."""
+def _time(text: str | None) -> time | None:
+    """Returns a time of a day with at most microseconds."""
     if text is None:
         return None
-    match = _TIME.fullmatch(text)
-    if match is None:
+    if _TIME.fullmatch(text) is None:
         raise pa.ArrowInvalid("not a time")
-    return text if match[2] else f"{text}:00"
+    return time.fromisoformat(text)
