@@ -401,7 +401,7 @@ def test_errors_name_the_option(options: Any, tmp_path: Path) -> None:
         ({"catalog": {**catalog, "url": "postgresql://x/y"}}, "either path or url"),
         ({"catalog": {**catalog, "type": "nosuch"}}, "nosuch|type"),
         ({"catalog": {**catalog, "properties": {"token": "x"}}}, "token is set by another option"),
-        ({"table_properties": {"format-version": "1"}}, "expected format-version 2 or 3"),
+        ({"table_properties": {"format-version": "3"}}, "expected format-version 2"),
         ({"catalog": {"type": "rest", "url": "http://u:p@h"}}, "expected the user in auth"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -190,6 +190,6 @@ class IcebergSinkConfig(CompactingConfig, TargetConfig, IcebergTableConfig):
     @field_validator("table_properties")
     @classmethod
     def _check_version(cls, properties: dict[str, str]) -> dict[str, Any]:
-        if properties.get("format-version", "2") not in ("2", "3"):
-            raise ValueError("expected format-version 2 or 3")
+        if properties.get("format-version", "2") != "2":
+            raise ValueError("expected format-version 2: PyIceberg writes no other one")
         return properties

@@ -56,25 +56,44 @@ class History:
             parent = head.parent_snapshot_id
             head = None if parent is None else self.table.snapshot_by_id(parent)
 
-    def after(self, last: int | None, head: Any) -> list[Any]:
+    def after(self, last: int | None, expected: int, head: Any) -> tuple[list[Any], bool]:
         """Returns the snapshots after the one that was read last up to `head`, in order.
 
-        Raises Permanent if that snapshot is not among those before `head`.
+        `expected` is the version after that of the last one. Also returns whether snapshots between
+        them were expired; then the oldest one has no parent, or one that the table does not have.
+        Raises Permanent if the last one is not before `head`.
         """
         found: list[Any] = []
         for snapshot in self.ancestors(head):
             if snapshot.snapshot_id == last:
-                return found[::-1]
+                return found[::-1], False
+            if last is not None and (snapshot.sequence_number or 0) < expected:
+                raise self._rolled_back(last)
             found.append(snapshot)
-        oldest = found[-1].parent_snapshot_id if found else None
-        if oldest != last and oldest is None:
-            raise Permanent(
-                f"{self.name} was rolled back behind the snapshot that was read last ({last})",
-                code="changed-rows", hint="Read the table again with --fresh.",
-            )  # fmt: skip
-        if oldest != last and not self.skips_gaps:
+        if not found:
+            if last is not None:
+                raise self._rolled_back(last)
+            return [], False
+        oldest = found[-1]
+        parent = oldest.parent_snapshot_id
+        is_next = parent is None and (last is None or oldest.sequence_number == expected)
+        has_gap = parent != last and not is_next
+        if has_gap and not self.skips_gaps:
             raise data_gone(f"snapshots of {self.name} were expired before being read")
-        return found[::-1]
+        return found[::-1], has_gap
+
+    def _rolled_back(self, last: int) -> Permanent:
+        return Permanent(
+            f"{self.name} was rolled back behind the snapshot that was read last ({last})",
+            code="changed-rows", hint="Read the table again with --fresh.",
+        )  # fmt: skip
+
+    def gap(self, snapshot: Any) -> IcebergFile:
+        """Returns the entry of the snapshots that were expired before a snapshot."""
+        return IcebergFile(
+            name=self.name, size=0, version=snapshot.sequence_number, kind="gone", rows=0,
+            snapshot=snapshot.snapshot_id, schema=self.schema,
+        )  # fmt: skip
 
     def all_files(self, snapshot: Any) -> Sequence[IcebergFile]:
         """Returns the files of the table at a snapshot."""
@@ -83,18 +102,12 @@ class History:
             self._known[key] = self._all_files(snapshot)
         return self._known[key]
 
-    def changed_files(self, snapshot: Any, last: int | None) -> Sequence[IcebergFile]:
-        """Returns the files that a snapshot adds or removes. `last` is the one read before it."""
+    def changed_files(self, snapshot: Any) -> Sequence[IcebergFile]:
+        """Returns the files that a snapshot adds or removes."""
         key = (snapshot.snapshot_id, False)
         if key not in self._known:
             self._known[key] = self._changed_files(snapshot)
-        if snapshot.parent_snapshot_id == last:
-            return self._known[key]
-        gap = IcebergFile(
-            name=self.name, size=0, version=snapshot.sequence_number, kind="gone", rows=0,
-            snapshot=snapshot.snapshot_id, schema=self.schema,
-        )  # fmt: skip
-        return [gap, *self._known[key]]
+        return self._known[key]
 
     def _all_files(self, snapshot: Any) -> Sequence[IcebergFile]:
         found = []

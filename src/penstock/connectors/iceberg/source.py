@@ -90,8 +90,11 @@ class IcebergSource(LakeSource[IcebergSourceConfig]):
             "within": None,
         }  # fmt: skip
         if first is None:
-            return {**offset, "snapshot": None, "version": 1}
-        return {**offset, "snapshot": first.snapshot_id, "version": _version(first)}
+            return {**offset, "snapshot": None, "version": 1, "expected": 1}
+        version = _version(first)
+        return {
+            **offset, "snapshot": first.snapshot_id, "version": version, "expected": version + 1
+        }  # fmt: skip
 
     def find_end(self, start: Offset) -> Offset:
         history = self._refresh(start)
@@ -99,44 +102,54 @@ class IcebergSource(LakeSource[IcebergSourceConfig]):
         if self.is_fixed:
             end = None if start["last"] is not None else start["snapshot"]
         else:
-            head = history.table.current_snapshot()
-            after = history.after(_reached(start), head)
+            after, _ = self._after(start, history.table.current_snapshot())
             end = after[-1].snapshot_id if after else None
             if end is None and start["last"] is None:
                 end = start["snapshot"]
         if end is None:
             return start
-        snapshot = self._snapshot(start, end)
-        version = _version(snapshot) + 1
-        return {**start, "version": version, "file": 0, "last": end, "within": None}
+        version = _version(self._snapshot(start, end)) + 1
+        return {
+            **start, "version": version, "file": 0, "last": end, "within": None,
+            "expected": version,
+        }  # fmt: skip
 
     def offset_within(self, start: Offset, version: int, file: int) -> Offset:
         within = super().offset_within(start, version, file)
-        last = start["last"]
-        for snapshot in self._between(start, self._log(start).table.current_snapshot()):
+        last, expected = start["last"], start["expected"]
+        for snapshot, _ in self._between(start, self._log(start).table.current_snapshot()):
+            number = snapshot.snapshot_id
             if _version(snapshot) == version:
-                return {**within, "last": last, "within": snapshot.snapshot_id if file else None}
-            last = snapshot.snapshot_id
+                partly = number if file else None
+                return {**within, "last": last, "within": partly, "expected": expected}
+            last, expected = number, _version(snapshot) + 1
         raise data_gone(f"version {version} of {self.config.table} was expired before being read")
 
     def versions(self, start: Offset, end: Offset) -> Iterator[tuple[int, Sequence[IcebergFile]]]:
         head = end["within"] or end["last"]
         if head is None or (start["version"], start["file"]) >= (end["version"], end["file"]):
             return
-        last, history = start["last"], self._log(start)
-        for snapshot in self._between(start, self._snapshot(start, head)):
-            is_first = last is None and snapshot.snapshot_id == start["snapshot"]
-            yield (
-                _version(snapshot),
-                history.all_files(snapshot) if is_first else history.changed_files(snapshot, last),
-            )
-            last = snapshot.snapshot_id
+        history = self._log(start)
+        is_first = start["last"] is None and start["snapshot"] is not None
+        for snapshot, has_gap in self._between(start, self._snapshot(start, head)):
+            files = history.all_files(snapshot) if is_first else history.changed_files(snapshot)
+            is_first = False
+            yield _version(snapshot), [history.gap(snapshot), *files] if has_gap else files
 
-    def _between(self, start: Offset, head: Any) -> list[Any]:
-        """Returns the snapshots from an offset up to `head`, the partly read one included."""
-        found = self._log(start).after(_reached(start), head)
+    def _after(self, start: Offset, head: Any) -> tuple[list[Any], bool]:
+        """Returns the snapshots after the one that was read last, or partly if it is the first."""
+        last = start["snapshot"] if start["last"] is None else start["last"]
+        return self._log(start).after(last, start["expected"], head)
+
+    def _between(self, start: Offset, head: Any) -> list[tuple[Any, bool]]:
+        """Returns the snapshots from an offset up to `head`, each with whether it is after a gap.
+
+        A snapshot that was read partly is the first one.
+        """
+        after, has_gap = self._after(start, head)
+        found = [(snapshot, has_gap and not index) for index, snapshot in enumerate(after)]
         if start["last"] is None and start["snapshot"] is not None:
-            return [self._snapshot(start, start["snapshot"]), *found]
+            found.insert(0, (self._snapshot(start, start["snapshot"]), False))
         return found
 
     def _snapshot(self, start: Offset, number: int) -> Any:
@@ -217,9 +230,3 @@ class IcebergSource(LakeSource[IcebergSourceConfig]):
 
 def _version(snapshot: Any) -> int:
     return int(snapshot.sequence_number or 0)
-
-
-def _reached(offset: Offset) -> int | None:
-    """Returns the snapshot after which an offset is, or within which it is if it is the first."""
-    last: int | None = offset["last"]
-    return offset["snapshot"] if last is None else last

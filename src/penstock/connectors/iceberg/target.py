@@ -128,6 +128,11 @@ def check_writable(table: Any, name: str) -> None:
     """Raises Permanent for a table that the sink cannot write to."""
     if table.metadata.format_version < 2:
         raise old_format(name)
+    if table.metadata.format_version > 2:
+        raise Permanent(
+            f"cannot write to {name}: PyIceberg does not write version 3 of the format",
+            code="unsupported-table", hint="Write to a table of version 2.",
+        )  # fmt: skip
     if table.properties.get("write.format.default", "parquet").lower() != "parquet":
         raise Permanent(
             f"cannot write to {name}: its files are not Parquet (write.format.default)",
