@@ -193,7 +193,9 @@ def _rest(catalog: options.RestCatalog) -> dict[str, Any]:
 
 def _glue(catalog: options.GlueCatalog) -> dict[str, Any]:
     return {
-        "glue.endpoint": catalog.endpoint_url, "glue.region": catalog.region,
+        "glue.endpoint": catalog.endpoint_url,
+        "glue.region": catalog.region,
+        "glue.max-retries": 3,
         **_aws_properties("glue", catalog.auth),
     }  # fmt: skip
 

@@ -11,6 +11,7 @@ from penstock.sdk.lakes.storage_errors import error_detail, storage_error
 
 _AUTH_HINT = "Check the credentials (catalog.auth) and their permissions."
 _REACH_HINT = "Check that the catalog is reachable."
+_OPTIONS_HINT = "Check the options of catalog, and the table."
 _FORBIDDEN_CODES = ("AccessDenied", "UnrecognizedClient", "InvalidClientToken", "SignatureDoesNot",
                     "InvalidSignature", "ExpiredToken")  # fmt: skip
 
@@ -65,7 +66,7 @@ def translate_error(error: Exception, operation: str, table: str) -> Exception |
         is_remote = "://" in detail or "AWS" in detail
         return storage_error(error, operation, table, "://" if is_remote else "", detail)
     if isinstance(error, ValueError | NotImplementedError | known.RESTError):
-        return Permanent(f"cannot {operation} {table}", detail=detail)
+        return Permanent(f"cannot {operation} {table}", detail=detail, hint=_OPTIONS_HINT)
     return None
 
 
@@ -80,7 +81,7 @@ def _library_error(error: Exception, operation: str, table: str, detail: str) ->
         is_transient = isinstance(error, OperationalError) and "no such" not in detail
         if is_transient or (isinstance(error, DBAPIError) and error.connection_invalidated):
             return Transient(f"could not {operation} {table}", detail=detail, hint=_REACH_HINT)
-        return Permanent(f"cannot {operation} {table}", detail=detail)
+        return Permanent(f"cannot {operation} {table}", detail=detail, hint=_OPTIONS_HINT)
     if module.startswith("requests"):
         from requests.exceptions import ConnectionError, JSONDecodeError, SSLError, Timeout
 

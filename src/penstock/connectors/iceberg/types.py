@@ -17,7 +17,26 @@ from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.types import TypeMap, always, decimal_type
 
 UTC = pa.timestamp("us", tz="UTC")
-TYPES = TypeMap(
+
+
+class _Types(TypeMap):
+    """The types of Iceberg, whose nested types consist of others."""
+
+    def column_type(self, field: pa.Field) -> str:
+        type_ = field.type
+        if is_json(field) or not pa.types.is_nested(type_):
+            return super().column_type(field)
+        if is_list(type_):
+            return f"list<{self.column_type(type_.value_field.with_name(field.name))}>"
+        if pa.types.is_map(type_):
+            key = self.column_type(type_.key_field.with_name(field.name))
+            return f"map<{key}, {self.column_type(type_.item_field.with_name(field.name))}>"
+        if not type_.num_fields:
+            return super().column_type(field)
+        return f"struct<{', '.join(f'{each.name}: {self.column_type(each)}' for each in type_)}>"
+
+
+TYPES = _Types(
     "Iceberg",
     declared={
         "boolean": "boolean", "int8": "int", "int16": "int", "int32": "int", "int64": "long",
