@@ -43,11 +43,8 @@ def compact(
 
 
 def _sinks(plan: Plan) -> dict[str, CompactingSink[Any]]:
-    return {
-        name: node.sink
-        for name, node in plan.nodes.items()
-        if isinstance(node.sink, CompactingSink)
-    }
+    sinks = {node.name: node.sink for node in plan.of("sink")}
+    return {name: sink for name, sink in sinks.items() if isinstance(sink, CompactingSink)}
 
 
 def _check_node(plan: Plan, name: str, sinks: dict[str, CompactingSink[Any]]) -> None:

@@ -68,7 +68,7 @@ class TableAccess:
         return made
 
     @property
-    def _lacks_catalog(self) -> bool:
+    def lacks_catalog(self) -> bool:
         """Whether the catalog is a file that does not exist."""
         path = self._catalog_file
         return path is not None and not path.exists()
@@ -82,7 +82,7 @@ class TableAccess:
         """Returns the table; None if it does not exist."""
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-        if self._lacks_catalog:
+        if self.lacks_catalog:
             return None
         catalog = self.catalog
         with convert_errors("open", self.name):
@@ -108,7 +108,7 @@ class TableAccess:
             for path in (self._catalog_file and self._catalog_file.parent, warehouse):
                 if path is not None and self.catalog_options.type == "sql" and is_local(str(path)):
                     probe_directory(Path(local_path(str(path))))
-            if not self._lacks_catalog:
+            if not self.lacks_catalog:
                 self.catalog.list_namespaces()
 
     def prepare_directories(self) -> None:

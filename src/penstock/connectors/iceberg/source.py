@@ -10,19 +10,21 @@ import pyarrow as pa
 
 from penstock.connectors.iceberg.client import TableAccess
 from penstock.connectors.iceberg.config import IcebergSourceConfig
+from penstock.connectors.iceberg.discovery import CatalogListing
 from penstock.connectors.iceberg.reader import METADATA, Reader
 from penstock.connectors.iceberg.snapshots import History, IcebergFile
 from penstock.connectors.iceberg.target import old_format
 from penstock.connectors.iceberg.types import row_schema
 from penstock.core.errors import OptionError
 from penstock.sdk import Offset, Read
+from penstock.sdk.database.listing import ListedSource
 from penstock.sdk.lakes.files import data_gone
 from penstock.sdk.lakes.source import LakeSource
 
 HINT = "Correct table, or write the table first."
 
 
-class IcebergSource(LakeSource[IcebergSourceConfig]):
+class IcebergSource(LakeSource[IcebergSourceConfig], ListedSource):
     """Reads a table of Apache Iceberg, then the rows that later snapshots add, or all changes.
 
     The first run reads the table as it is at a snapshot, by default the latest one; later runs and
@@ -50,6 +52,8 @@ class IcebergSource(LakeSource[IcebergSourceConfig]):
 
     extra = "iceberg"
     client_modules = ("pyiceberg",)
+    declares_primary_key = True
+    example_table = "penstock.discovery"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,6 +69,9 @@ class IcebergSource(LakeSource[IcebergSourceConfig]):
     @cached_property
     def _access(self) -> TableAccess:
         return TableAccess.of(self.config)
+
+    def connect(self) -> CatalogListing:
+        return CatalogListing(self._access)
 
     def check(self) -> None:
         self._first(self._open())

@@ -83,7 +83,7 @@ class CompactingSink(Sink[C]):
                 self.compact(rule.size)
                 self._next_time = time.monotonic() + (rule.interval or 0)
                 count = 0
-            self._files_to_count = rule.files - count
+            self._files_to_count = (rule.files - count + 1) // 2  # With each file one more can be.
         except Conflict as error:
             report_retry(Transient("could not combine files", detail=str(error)))
         except PenstockError as error:
