@@ -96,7 +96,10 @@ def new_table() -> str:
 
 @pytest.mark.server
 def test_a_rest_catalog(iceberg_rest: IcebergRest) -> None:
-    options = {"catalog": {"type": "rest", "url": iceberg_rest.url}, "table": new_table()}
+    options: dict[str, Any] = {
+        "catalog": {"type": "rest", "url": iceberg_rest.url},
+        "table": new_table(),
+    }
     use_table(options)
     other: Catalog = RestCatalog("other", uri=iceberg_rest.url)
     table = other.load_table(options["table"])

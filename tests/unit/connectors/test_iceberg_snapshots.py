@@ -51,7 +51,8 @@ def options(tmp_path: Path) -> dict[str, Any]:
 
 
 def source(options: Any, **more: Any) -> IcebergSource:
-    made = IcebergSource.create(IcebergSource.config_type.model_validate({**options, **more}))
+    config: Any = IcebergSource.config_type.model_validate({**options, **more})
+    made = IcebergSource.create(config)
     assert isinstance(made, IcebergSource)
     made.validate()
     return made
@@ -219,7 +220,7 @@ def test_limits(options: Any) -> None:
     create(options)
     for id_ in range(3):
         put(options, id_)
-    made = source(options, max_files=2)
+    made: Any = source(options, max_files=2)
     start = made.initial_offset()
     put(options, 3)
     put(options, 4)

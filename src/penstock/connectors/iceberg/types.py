@@ -178,7 +178,7 @@ def accepts(written: pa.Field, target: pa.Field, stored: Any) -> bool:
     """
     if is_json(written):
         return pa.types.is_string(target.type)
-    return bool(written.type == target.type) or _fits(written.type, stored)
+    return bool(written.type == target.type or _fits(written.type, stored))
 
 
 def _fits(type_: pa.DataType, stored: Any) -> bool:
