@@ -50,7 +50,7 @@ class Term:
         return cls(column, name, None if width is None else int(width))
 
     def __str__(self) -> str:
-        """The text of the transform in the specification of Iceberg."""
+        """Returns the text of the transform in the specification of Iceberg."""
         return self.transform if self.width is None else f"{self.transform}[{self.width}]"
 
     @property

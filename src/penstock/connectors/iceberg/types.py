@@ -177,7 +177,7 @@ def accepts(written: pa.Field, target: pa.Field, stored: Any) -> bool:
     A text that is not a UUID or a time, and bytes of another length, are errors of their rows.
     """
     if is_json(written):
-        return pa.types.is_string(target.type)
+        return bool(pa.types.is_string(target.type))
     return bool(written.type == target.type or _fits(written.type, stored))
 
 
