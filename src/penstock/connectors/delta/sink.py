@@ -23,7 +23,7 @@ from penstock.connectors.delta.target import (
 from penstock.connectors.delta.types import TYPES, accepts, is_partition_type
 from penstock.connectors.delta.writer import DataFile, DeltaWriter
 from penstock.core.errors import OptionError, raise_all
-from penstock.sdk import BatchId, Capability, Receipt, SchemaChanges
+from penstock.sdk import BatchId, Receipt, SchemaChanges
 from penstock.sdk.columns.checks import check_column
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.lakes.compaction import Compacted, CompactingSink
@@ -55,17 +55,6 @@ class DeltaSink(CompactingSink[DeltaSinkConfig]):
     extra = "delta"
     client_modules = ("deltalake",)
     acknowledges = "its version is committed"
-    capabilities = frozenset(
-        {
-            Capability.ROWS,
-            Capability.ORDERED,
-            Capability.EXACTLY_ONCE,
-            Capability.TRANSACTIONS,
-            Capability.UPSERT,
-            Capability.DELETE,
-            Capability.REPLACE,
-        }
-    )
 
     def validate(self) -> None:
         super().validate()

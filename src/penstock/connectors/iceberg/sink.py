@@ -23,7 +23,7 @@ from penstock.connectors.iceberg.target import (
 from penstock.connectors.iceberg.types import TYPES, accepts
 from penstock.connectors.iceberg.writer import IcebergWriter
 from penstock.core.errors import raise_all
-from penstock.sdk import BatchId, Capability, Receipt, SchemaChanges
+from penstock.sdk import BatchId, Receipt, SchemaChanges
 from penstock.sdk.columns.names import check_distinct, find_name
 from penstock.sdk.lakes.compaction import Compacted, CompactingSink
 from penstock.sdk.schema_changes import as_written
@@ -57,17 +57,6 @@ class IcebergSink(CompactingSink[IcebergSinkConfig]):
     extra = "iceberg"
     client_modules = ("pyiceberg",)
     acknowledges = "its snapshot is committed"
-    capabilities = frozenset(
-        {
-            Capability.ROWS,
-            Capability.ORDERED,
-            Capability.EXACTLY_ONCE,
-            Capability.TRANSACTIONS,
-            Capability.UPSERT,
-            Capability.DELETE,
-            Capability.REPLACE,
-        }
-    )
 
     def validate(self) -> None:
         super().validate()
@@ -125,7 +114,7 @@ class IcebergSink(CompactingSink[IcebergSinkConfig]):
     ) -> IcebergWriter:
         key = self.primary_key if self.mode == "upsert" else ()
         name = f"part-{batch.number:08d}-{partition:05d}"
-        return IcebergWriter(Target(client.table.refresh()), name, schema.names, key)
+        return IcebergWriter(client.refreshed(), name, schema.names, key)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
         count = sum(len(receipt.get("files", receipt.get("staged", ()))) for receipt in receipts)

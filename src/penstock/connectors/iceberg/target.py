@@ -28,6 +28,11 @@ class Target:
 
     table: Any
 
+    def refreshed(self) -> Target:
+        """Returns the target as it is now, with credentials that have not expired."""
+        with convert_errors("open", self.name):
+            return Target(self.table.refresh())
+
     @property
     def name(self) -> str:
         """The name of the table for messages."""

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from penstock.core.errors import PenstockError, Transient
 from penstock.core.units import ByteSize, PositiveDuration
+from penstock.sdk.capability import Capability
 from penstock.sdk.config import Config
 from penstock.sdk.lakes.commits import Conflict
 from penstock.sdk.retries import report_retry
@@ -50,8 +51,19 @@ class Compacted:
 
 
 class CompactingSink(Sink[C]):
-    """A sink of a table whose small files can be combined. The rows of the table stay the same."""
+    """A sink of a lake table, whose small files can be combined: its rows stay the same."""
 
+    capabilities = frozenset(
+        {
+            Capability.ROWS,
+            Capability.ORDERED,
+            Capability.EXACTLY_ONCE,
+            Capability.TRANSACTIONS,
+            Capability.UPSERT,
+            Capability.DELETE,
+            Capability.REPLACE,
+        }
+    )
     _files_to_count = 0
     _next_time = 0.0
 
