@@ -13,6 +13,7 @@ from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan.model import Node
 from penstock.plan.node_errors import node_error
+from penstock.plan.table_checks import declared_tables, with_checked_tables
 from penstock.spec.graph import list_nodes
 from penstock.spec.validate import Pipeline
 
@@ -50,9 +51,11 @@ class _Inputs:
             for name, node in nodes.items()
         }
         connected = {}
+        tables = [*declared_tables(self.pipeline)]
         for name, node in nodes.items():
             count = len(self.errors)
-            connected[name] = self._with_inputs(node, known, nodes, relations)
+            node = self._with_inputs(node, known, nodes, relations)
+            connected[name] = with_checked_tables(node, tables, self.pipeline, self.errors)
             if len(self.errors) > count:
                 self.invalid.add(name)
         while True:
@@ -65,6 +68,7 @@ class _Inputs:
             connected = {name: node for name, node in connected.items() if name not in cycle}
 
     def _add_cycle(self, cycle: list[str], first: Node) -> None:
+        cycle = [*dict.fromkeys(cycle)]
         self.errors.append(
             PlanError(
                 f"the pipeline contains a cycle: {' -> '.join([*cycle, cycle[0]])}",
@@ -169,13 +173,21 @@ def _downstream(name: str, nodes: Nodes, read: Relations) -> set[str]:
 
 
 def _topological_order(nodes: Nodes) -> Iterator[str]:
-    """Yields the names, each after its inputs, otherwise in the order of `nodes`.
+    """Yields the names, each after its inputs and after the fills of the tables that it checks.
 
-    Raises CycleError.
+    Otherwise they are in the order of `nodes`. Raises CycleError.
     """
     position = {name: index for index, name in enumerate(nodes)}
+    fills = {node.dynamic_table: name for name, node in nodes.items() if node.kind == "sink"}
     sorter = TopologicalSorter(
-        {name: [n for n in node.inputs if n in nodes] for name, node in nodes.items()}
+        {
+            name: [
+                before
+                for before in (*node.inputs, *(fills.get(t, t) for t in node.checked_tables))
+                if before in nodes
+            ]
+            for name, node in nodes.items()
+        }
     )
     sorter.prepare()
     ready: list[tuple[int, str]] = []
