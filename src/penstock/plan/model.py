@@ -132,6 +132,11 @@ class Node:
         return self.spec.lookup_table if isinstance(self.spec, SourceSpec) else None
 
     @property
+    def in_state(self) -> bool:
+        """Whether the rows of a dynamic table are in the state directory."""
+        return self.dynamic_table is not None and self.type == "dynamic_table"
+
+    @property
     def batch_function(self) -> Transform[Any] | None:
         """The transform, if it is a function over batches."""
         return self.component if isinstance(self.component, Transform) else None

@@ -76,9 +76,7 @@ def _name_queries(groups: Collection[Group]) -> dict[Group, str]:
     return names
 
 
-def _with_reports(
-    queries: Sequence[Query], nodes: Mapping[str, Node]
-) -> tuple[Query, ...]:
+def _with_reports(queries: Sequence[Query], nodes: Mapping[str, Node]) -> tuple[Query, ...]:
     """Returns queries with the nodes whose bad records they report, each node by one query.
 
     Updating queries come first: their sources also check the operations of changes.

@@ -27,16 +27,10 @@ def with_checked_tables(
             if table is not None:
                 found[table] = None
             elif pipeline.missing is None or not pipeline.missing.may_have(name):
-                where = pipeline.source_map.inside(
-                    (*node.route, *sql.route), *sql.position(index), len(name)
-                )
-                hint = did_you_mean(name, tables) or "Add a transform of type: dynamic_table."
-                errors.append(
-                    PlanError(
-                        f'{node.label}: there is no dynamic table "{name}"',
-                        code="unknown-table", hint=hint, where=where,
-                    )  # fmt: skip
-                )
+                route, position = (*node.route, *sql.route), sql.position(index)
+                error = _unknown_table(node, name, tables)
+                error.where = pipeline.source_map.inside(route, *position, len(name))
+                errors.append(error)
     return replace(node, checked_tables=tuple(found))
 
 
@@ -45,3 +39,9 @@ def declared_tables(pipeline: Pipeline) -> Iterator[str]:
     for name, transform in pipeline.spec.transforms.items():
         if transform.type == "dynamic_table":
             yield name
+
+
+def _unknown_table(node: Node, name: str, tables: Collection[str]) -> PlanError:
+    hint = did_you_mean(name, tables) or "Add a transform of type: dynamic_table."
+    message = f'{node.label}: there is no dynamic table "{name}"'
+    return PlanError(message, code="unknown-table", hint=hint)
