@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,8 @@ class DynamicTable(SqlQuery[DynamicTableConfig]):
         relation = super().relation()
         columns = [self.config.column, *([self.config.time_column] if self._has_time else [])]
         lineage = _ValueColumn(relation.lineage, tuple(columns))
-        return replace(relation, lineage=lineage, text=None)
+        deterministic = relation.deterministic and not self._has_time
+        return replace(relation, deterministic=deterministic, lineage=lineage, text=None)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql.functions import current_timestamp
@@ -121,7 +122,7 @@ class DynamicTable(SqlQuery[DynamicTableConfig]):
         kept = [operation] if operation in frame.columns else []
         rows = frame.select(value, *kept).where(f"{quote_name(self.config.column)} IS NOT NULL")
         if not kept and not frame.isStreaming:
-            rows = rows.distinct()
+            rows = rows.mapInArrow(_distinct, rows.schema)
         if not self._has_time:
             return rows
         time = current_timestamp().alias(self.config.time_column)
@@ -148,6 +149,17 @@ class DynamicTable(SqlQuery[DynamicTableConfig]):
                 )  # fmt: skip
             value = value.cast(field.dataType)
         return value.alias(column)
+
+
+def _distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields each value of a partition once."""
+    known: set[Any] = set()
+    for batch in batches:
+        values = [value for value in batch.column(0).unique().to_pylist() if value not in known]
+        known.update(values)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(values, batch.schema.types[0])], batch.schema.names
+        )
 
 
 @dataclass(frozen=True)
