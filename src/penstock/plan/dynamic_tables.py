@@ -94,7 +94,7 @@ class DynamicTables:
 
     def _type(self, route: Route, storage: Mapping[str, Any]) -> str | None:
         """Returns the type of a storage with known options. Returns None after an error."""
-        type_, add_error = storage.get("type"), self._components.add_error
+        add_error, type_ = self._components.add_error, storage.get("type")
         if not isinstance(type_, str):
             hint = f"Set type to one of {', '.join(storage_types())}."
             add_error(route, "the storage has no type", code="missing-option", hint=hint)
@@ -106,8 +106,8 @@ class DynamicTables:
         unknown = [name for name in storage if name not in known]
         for name in unknown:
             message = f'the storage (type: {type_}) has no option "{name}"'
-            hint = did_you_mean(name, known)
-            add_error((*route, name), message, code="unknown-option", hint=hint, of_key=True)
+            nearest = did_you_mean(name, known)
+            add_error((*route, name), message, code="unknown-option", hint=nearest, of_key=True)
         return None if unknown else type_
 
     def _report_type(self, route: Route, type_: str) -> None:

@@ -28,8 +28,9 @@ from penstock.testing.values import ConversionError, convert_value
 class CaseInput:
     """The input of a test case. `route` leads to `given` in the pipeline.
 
-    A source without input delivers no rows, and a dynamic table starts empty; a static table of `type: memory` keeps its own rows.
-    Undeclared columns are the pinned columns of the source, or are inferred from the input.
+    A source without input delivers no rows, and a dynamic table starts empty; a static table of
+    `type: memory` keeps its own rows. Undeclared columns are the pinned columns of the
+    source, or are inferred from the input.
     """
 
     plan: Plan

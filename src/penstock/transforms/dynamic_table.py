@@ -102,9 +102,9 @@ class DynamicTable(SqlQuery[DynamicTableConfig]):
 
     def relation(self) -> Relation:
         relation = super().relation()
-        columns = [self.config.column, *([self.config.time_column] if self._has_time else [])]
-        lineage = _ValueColumn(relation.lineage, tuple(columns))
-        deterministic = relation.deterministic and not self._has_time
+        column, time = self.config.column, self.config.time_column
+        lineage = _ValueColumn(relation.lineage, (column,) if time is None else (column, time))
+        deterministic = relation.deterministic and time is None
         return replace(relation, deterministic=deterministic, lineage=lineage, text=None)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
@@ -123,21 +123,19 @@ class DynamicTable(SqlQuery[DynamicTableConfig]):
         rows = frame.select(value, *kept).where(f"{quote_name(self.config.column)} IS NOT NULL")
         if not kept and not frame.isStreaming:
             rows = rows.mapInArrow(_distinct, rows.schema)
-        if not self._has_time:
+        if self.config.time_column is None:
             return rows
         time = current_timestamp().alias(self.config.time_column)
-        return rows.select(rows[quote_name(self.config.column)], time, *kept)
-
-    @property
-    def _has_time(self) -> bool:
-        return self.config.time_column is not None
+        return rows.select(quote_name(self.config.column), time, *kept)
 
     def _value(self, frame: DataFrame, name: str) -> Any:
         """Returns the values in their column, of its type. Raises OptionError."""
         from pyspark.sql.types import StructType
 
         column = self.config.column
-        (field,) = StructType.fromDDL(f"{quote_name(column)} {self.config.column_type}").fields
+        declared = StructType.fromDDL(f"{quote_name(column)} {self.config.column_type}")
+        assert isinstance(declared, StructType)
+        (field,) = declared.fields
         expected, found = field.dataType.simpleString(), frame.schema[name].dataType.simpleString()
         value = frame[quote_name(name)]
         if found != expected:

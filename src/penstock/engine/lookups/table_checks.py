@@ -58,7 +58,7 @@ class TableCheck:
 
 
 def _is_list(array: pa.Array) -> bool:
-    return pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
+    return bool(pa.types.is_list(array.type) or pa.types.is_large_list(array.type))
 
 
 def _any_of(lists: pa.Array, has_value: np.ndarray) -> np.ndarray:

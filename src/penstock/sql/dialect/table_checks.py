@@ -48,6 +48,8 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
 def checked_tables(text: str) -> Iterator[tuple[str, int]]:
     """Yields the names of the tables that a text in Spark SQL checks, and their places there."""
     sql = read_sql(text)
-    for index, token in enumerate(sql.tokens if sql is not None else ()):
+    if sql is None:
+        return
+    for index, token in enumerate(sql.tokens):
         if token.kind == "name" and token.value.startswith(_PREFIX) and sql.is_sign(index + 1, "("):
             yield token.value.removeprefix(_PREFIX), token.start + len(_PREFIX) + 1
