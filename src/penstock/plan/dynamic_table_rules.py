@@ -38,7 +38,10 @@ def _is_keyed_by_value(node: Node) -> bool:
 
 def checks_are_in_step(plan: Plan) -> Iterator[PlanError]:
     """Checks that a table is filled in the batches whose rows are checked."""
+    retracting = {*_retracting(plan)}
     for node in plan.nodes.values():
+        if node.name in retracting:
+            continue
         for table in node.checked_tables:
             fill, queries = plan.fill_of(table), plan.queries_of(node)
             if fill is None or all(
@@ -57,17 +60,24 @@ def checks_are_in_step(plan: Plan) -> Iterator[PlanError]:
 
 def checks_meet_the_same_values(plan: Plan) -> Iterator[PlanError]:
     """Checks that no updating query retracts rows by a table that has other values by then."""
+    for name in _retracting(plan):
+        node = plan.nodes[name]
+        problem = (
+            f'checks the dynamic table "{node.checked_tables[0]}" in an updating query, whose '
+            "changes must meet the values that their rows met"
+        )
+        hint = (
+            "Check the rows in a query after the updating one, or remove the operations of its "
+            "input with the transform drop."
+        )
+        yield node_error(node, problem, "lookup-of-changes", hint)
+
+
+def _retracting(plan: Plan) -> Iterator[str]:
+    """Yields the nodes that check changes of which an updating query retracts rows."""
     updating = [node.name for node in plan.of("transform") if node.updating]
     members = {*updating, *upstream(updating, plan.nodes)}
     for node in plan.of("transform"):
         changing = any(plan.nodes[name].operation is not None for name in node.inputs)
         if node.checked_tables and (node.updating or (changing and node.name in members)):
-            problem = (
-                f'checks the dynamic table "{node.checked_tables[0]}" in an updating query, whose '
-                "changes must meet the values that their rows met"
-            )
-            hint = (
-                "Check the rows in a query after the updating one, or remove the operations of "
-                "its input with the transform drop."
-            )
-            yield node_error(node, problem, "lookup-of-changes", hint)
+            yield node.name

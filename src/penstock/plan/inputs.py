@@ -55,7 +55,9 @@ class _Inputs:
         for name, node in nodes.items():
             count = len(self.errors)
             node = self._with_inputs(node, known, nodes, relations)
-            connected[name] = with_checked_tables(node, tables, self.pipeline, self.errors)
+            if name not in self.invalid:
+                node = with_checked_tables(node, tables, self.pipeline, self.errors)
+            connected[name] = node
             if len(self.errors) > count:
                 self.invalid.add(name)
         while True:
@@ -64,11 +66,10 @@ class _Inputs:
             except CycleError as error:
                 cycle = _rotate(error.args[1][:-1], list(connected))
             if any(connected[name].query_transform is not None for name in cycle):
-                self._add_cycle(cycle, connected[cycle[0]])
+                self._add_cycle(_written_cycle(cycle, connected), connected[cycle[0]])
             connected = {name: node for name, node in connected.items() if name not in cycle}
 
     def _add_cycle(self, cycle: list[str], first: Node) -> None:
-        cycle = [*dict.fromkeys(cycle)]
         self.errors.append(
             PlanError(
                 f"the pipeline contains a cycle: {' -> '.join([*cycle, cycle[0]])}",
@@ -86,7 +87,7 @@ class _Inputs:
             if self.pipeline.complete and relations - known:
                 named = frozenset(
                     name
-                    for name in known - {node.name}
+                    for name in known - {node.name, node.dynamic_table}
                     if name not in nodes or nodes[name].is_named
                 )
                 self._report_unknown_relations(node, relations - known, named)
@@ -124,7 +125,7 @@ class _Inputs:
         for name in sorted(unknown):
             where = node.where
             for sql in node.sql_texts:
-                path = ("transforms", node.name, *sql.route)
+                path = (*node.route, *sql.route)
                 where = self.source_map.value(path)
                 match = re.search(_relation_pattern(name), sql.written, re.IGNORECASE)
                 if match:
@@ -197,6 +198,11 @@ def _topological_order(nodes: Nodes) -> Iterator[str]:
         _, name = heappop(ready)
         yield name
         sorter.done(name)
+
+
+def _written_cycle(cycle: list[str], nodes: Nodes) -> list[str]:
+    """Returns the names of a cycle in the file, where the parts of a dynamic table have one."""
+    return [*dict.fromkeys(nodes[name].dynamic_table or name for name in cycle)]
 
 
 def _rotate(cycle: list[str], order: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.names import quote_name
+from penstock.core.text import plural
 from penstock.sql.text.calls import literal
 from penstock.sql.text.edits import DialectError, Edit
 from penstock.sql.text.sql import Sql, read_sql
@@ -24,7 +25,7 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         name, closing = sql[call.name], sql[call.closing]
         if len(call.arguments) != 2:
             raise DialectError(
-                f"expected {NAME}('table', value), found {len(call.arguments)} arguments",
+                f"expected {NAME}('table', value), found {plural(len(call.arguments), 'argument')}",
                 name.start, closing.end, code="wrong-arguments",
             )  # fmt: skip
         (first, last), (value, _) = call.arguments
