@@ -99,6 +99,14 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
     for node in nodes:
         if node.kind != "sink" and node.name.casefold() not in used:
             where = source_map.key(node.route)
+            if is_dynamic_table(node):
+                yield SpecError(
+                    f'no SQL checks the dynamic table "{node.name}"',
+                    code="unused-transform",
+                    where=where,
+                    hint=f"call dynamic_table_check('{node.name}', value) in a transform",
+                )
+                continue
             hint = document_front_end(where.file).hints.get(
                 "unread", 'add "from: {node}" to a sink or a transform'
             )

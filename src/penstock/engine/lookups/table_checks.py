@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -72,14 +72,24 @@ def _any_of(lists: pa.Array, has_value: np.ndarray) -> np.ndarray:
 @contextmanager
 def registered_checks(lookups: Mapping[str, KeyLookup], session: SparkSession) -> Iterator[None]:
     """Registers the functions of tables while SQL is analyzed."""
-    for table, lookup in lookups.items():
-        make_udf: Any = arrow_udf
-        session.udf.register(check_function(table), make_udf(_typed(lookup), BooleanType()))
+    with registered_names(lookups, session):
+        for table, lookup in lookups.items():
+            make_udf: Any = arrow_udf
+            session.udf.register(check_function(table), make_udf(_typed(lookup), BooleanType()))
+        yield
+
+
+@contextmanager
+def registered_names(tables: Collection[str], session: SparkSession) -> Iterator[None]:
+    """Registers functions of the names of those of tables, which are not called."""
+    names = [check_function(table) for table in tables]
+    for name in names:
+        session.udf.register(name, bool, BooleanType())
     try:
         yield
     finally:
-        for table in lookups:
-            session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(check_function(table))}")
+        for name in names:
+            session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(name)}")
 
 
 def _typed(lookup: KeyLookup) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
@@ -107,8 +117,8 @@ def check_types(frame: DataFrame, lookups: Mapping[str, KeyLookup]) -> None:
         if not _fits(found, expected):
             raise lookup_error(
                 f'the values of the dynamic table "{table}" are {expected}, and the argument is '
-                f"{found}", call, "wrong-type",
-                f"Write CAST(... AS {expected}), or an array of {expected}.",
+                f"{found}", call, f"Write CAST(... AS {expected}), or an array of {expected}.",
+                "wrong-type",
             )  # fmt: skip
 
 
