@@ -26,8 +26,9 @@ sources:
      schema: "id INT, sender STRING, receiver STRING, token STRING, amount STRING"}
 transforms:
   holders: {type: dynamic_table, sql: "SELECT receiver FROM transfers WHERE token = 'usd'"}
-  # Who was paid by a holder.
-  paid: {type: dynamic_table, sql: "SELECT receiver FROM transfers WHERE dynamic_table_check('holders', sender)"}
+  paid:
+    type: dynamic_table
+    sql: SELECT receiver FROM transfers WHERE dynamic_table_check('holders', sender)
   amounts:
     {type: dynamic_table, sql: "SELECT CAST(amount AS INT) FROM transfers", column_type: BIGINT,
      storage: {type: sqlite, path: shop.db, table: amounts}, column: amount, time_column: seen,
@@ -38,8 +39,9 @@ transforms:
     sql: |
       SELECT id, dynamic_table_check('HOLDERS', sender) AS holder,
         dynamic_table_check('paid', sender) AS paid,
-        dynamic_table_check('holders', CASE WHEN id = 1 THEN array() WHEN id <> 6 THEN array(NULL, sender, receiver) END) AS any_holder,
-        dynamic_table_check('amounts', id) AS amount, dynamic_table_check('blocked', NULL) AS nothing
+        dynamic_table_check('holders', CASE WHEN id = 1 THEN array()
+          WHEN id <> 6 THEN array(NULL, sender, receiver) END) AS any_holder,
+        dynamic_table_check('amounts', id) AS amount, dynamic_table_check('blocked', NULL) AS empty
       FROM transfers WHERE NOT dynamic_table_check('blocked', coalesce(sender, receiver))
 sinks:
   out: {type: sqlite, from: checked, path: out.db, table: out, create: CREATE}
@@ -148,7 +150,8 @@ OUTSIDE = """\
 connections:
   shop: {{type: postgres, url: "{url}", auth: {{username: {username}, password: {password}}}}}
 sources:
-  orders: {{type: files, path: in/*.jsonl, watch: true, max_files: 1, schema: "user STRING, vip BOOLEAN"}}
+  orders:
+    {{type: files, path: in/*.jsonl, watch: true, max_files: 1, schema: "user STRING, vip BOOLEAN"}}
 transforms:
   vips:
     type: dynamic_table
