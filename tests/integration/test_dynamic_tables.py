@@ -43,7 +43,11 @@ transforms:
           WHEN id <> 6 THEN array(NULL, sender, receiver) END) AS any_holder,
         dynamic_table_check('amounts', id) AS amount, dynamic_table_check('blocked', NULL) AS empty
       FROM transfers WHERE NOT dynamic_table_check('blocked', coalesce(sender, receiver))
+  # A table can be joined, too.
+  paying: {type: lookup, from: transfers, table: paid, on: {sender: value}, columns: {of: value}}
+  pairs: {type: sql, sql: "SELECT id, of FROM paying WHERE of IS NOT NULL"}
 sinks:
+  pairs: {type: sqlite, from: pairs, path: out.db, table: pairs}
   out: {type: sqlite, from: checked, path: out.db, table: out, create: CREATE}
 """
 BATCHES: list[list[Row]] = [
@@ -107,6 +111,7 @@ def test_checks_are_in_step_with_fills_across_a_restart(workspace: Workspace) ->
     rows = query(workspace.root / "out.db", "SELECT * FROM out")
     assert {id_: tuple(values) for id_, *values in rows} == EXPECTED
     assert len(rows) == len(EXPECTED)
+    assert query(workspace.root / "out.db", "SELECT * FROM pairs") == [(4, "d")]
     amounts = query(shop, "SELECT amount, seen IS NOT NULL FROM amounts ORDER BY 1")
     assert amounts == [(2, 1), (5, 1), (6, 1), (7, 1)]
     dead_letters = {(each["node"], each["payload"]) for each in workspace.dead_letters()}

@@ -72,7 +72,7 @@ class Node:
     dynamic_table: str | None = None
     """The dynamic table to which the node belongs (see `plan.dynamic_tables`)."""
     checked_tables: tuple[str, ...] = ()
-    """The dynamic tables that the SQL of a transform checks."""
+    """The dynamic tables that the SQL of a transform checks or joins."""
 
     @property
     def type(self) -> str:

@@ -15,12 +15,12 @@ from penstock.sql.dialect.table_checks import checked_tables
 def with_checked_tables(
     node: Node, tables: Collection[str], pipeline: Pipeline, errors: list[PenstockError]
 ) -> Node:
-    """Returns a node with the dynamic tables that its SQL checks. Adds errors of unknown ones.
+    """Returns a node with the dynamic tables that its SQL checks or joins.
 
-    `tables` are the names of the dynamic tables of the pipeline.
+    `tables` are the names of the dynamic tables of the pipeline. Adds errors of unknown ones.
     """
     known = {table.lower(): table for table in tables}
-    found: dict[str, None] = {}
+    found = dict.fromkeys(name for name in node.inputs if name in tables)
     for sql in node.sql_texts:
         for name, index in checked_tables(sql.text):
             table = known.get(name.lower())
