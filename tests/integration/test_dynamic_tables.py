@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from integration.pipelines import Row, Workspace, dump
+from penstock import app
 from penstock.runtime.handle import RunHandle
 from servers.postgres import Postgres
 
@@ -96,7 +97,9 @@ def query(path: Path, *statements: str) -> list[tuple[object, ...]]:
     return rows
 
 
-def test_checks_are_in_step_with_fills_across_a_restart(workspace: Workspace) -> None:
+def test_checks_are_in_step_with_fills_across_a_restart(
+    workspace: Workspace, penstock_spark: SparkSession
+) -> None:
     """The first run ends between the fills of its first batch and the sink."""
     shop = workspace.root / "shop.db"
     query(
@@ -116,6 +119,13 @@ def test_checks_are_in_step_with_fills_across_a_restart(workspace: Workspace) ->
     assert amounts == [(2, 1), (5, 1), (6, 1), (7, 1)]
     dead_letters = {(each["node"], each["payload"]) for each in workspace.dead_letters()}
     assert len(dead_letters) == 1, dead_letters
+    query(shop, "DELETE FROM amounts")
+    plan = app.plan(workspace.root / workspace.file)
+    preview = app.preview(plan, ["checked"], rows=9, timeout=60, spark=penstock_spark)
+    assert preview.error is None
+    shown = {row["id"]: tuple(row.values())[1:] for row in preview.tables["checked"].to_pylist()}
+    assert shown == EXPECTED
+    assert query(shop, "SELECT * FROM amounts") == []
     values = workspace.root / ".penstock/pipeline/nodes/holders/values.db"
     assert query(values, "SELECT value FROM dynamic_table ORDER BY 1") == [
         ("a",),
