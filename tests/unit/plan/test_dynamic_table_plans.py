@@ -68,9 +68,12 @@ def test_a_database_may_have_other_values_when_a_batch_is_retried(tmp_path: Path
 
 
 def test_captures_keep_the_fills_of_checked_tables(tmp_path: Path) -> None:
-    """Also if the rows of a fill are captured."""
-    plan, captures = capture_nodes(planned(tmp_path, PIPELINE), ["out", "second_fill"])
-    (query,) = plan.queries
+    """Also those that a fill checks, and if the rows of a fill are captured."""
+    plan = planned(tmp_path, PIPELINE)
+    (query,) = capture_nodes(plan, ["out"])[0].queries
+    assert query.sinks == ("first_fill", "second_fill", "out")
+    captured, captures = capture_nodes(plan, ["out", "second_fill"])
+    (query,) = captured.queries
     assert query.sinks == ("first_fill", "second_fill", "out", "@second_fill")
     assert captures.keys() == {"out", "second_fill"}
 
