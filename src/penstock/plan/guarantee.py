@@ -73,7 +73,9 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
     for node in (*above, sink):
         if node.on_error == "drop":
             yield f"{node.label} drops failing records"
-        if node.can(Capability.LOOKUP_BY_KEY) and not node.in_state:
+        if node.in_state:
+            continue
+        if node.can(Capability.LOOKUP_BY_KEY):
             yield f"{node.label} is read by key, and its rows are those of the time of a batch"
         elif node.lookup:
             yield f"{node.label} is read when it changes; a batch keeps its rows when it is retried"
