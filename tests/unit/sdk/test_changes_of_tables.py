@@ -78,7 +78,7 @@ class Receiver(ChangesReceiver):
 
     def read_chunk(self, after: Key | None) -> Chunk:
         self.asked.append(after)
-        return self.chunks.pop(0) if self.chunks else PartOfTable([], True, 0, "none")
+        return self.chunks.pop(0) if self.chunks else PartOfTable([], True, 0, "none", None)
 
     def read_current(self, names: Sequence[str], key: Key) -> Row:
         return dict.fromkeys(names, f"current {key}")
@@ -115,7 +115,7 @@ def row(key: str, value: Value = "new") -> dict[str, Value]:
 def test_a_newer_change_replaces_the_row_of_a_chunk(receive: Any) -> None:
     """Row 1 was changed before the read of the chunk, row 2 after it, and row 3 not at all."""
     rows: list[Row] = [{"k": k, "v": "read"} for k in "123"]
-    chunk = PartOfTable(rows, True, position=30, lsn="at 30", end=15)
+    chunk = PartOfTable(rows, True, position=30, lsn="at 30", columns=None, end=15)
     log = [(10, [(UPDATE, None, row("1"))]), (20, [(UPDATE, None, row("2"))]), (31, [])]
     found = receive([chunk], log)
     assert [(op, r["k"], r["v"], snapshot) for op, r, _, snapshot in found] == [
@@ -126,24 +126,24 @@ def test_a_newer_change_replaces_the_row_of_a_chunk(receive: Any) -> None:
 
 
 def test_a_chunk_is_written_when_the_log_has_reached_it(receive: Any) -> None:
-    chunk = PartOfTable([{"k": "1", "v": "read"}], True, position=25, lsn="at 25", end=25)
+    chunk = PartOfTable([{"k": "1", "v": "read"}], True, position=25, lsn="at 25", columns=None, end=25)
     log = [(10, [(INSERT, None, row("8"))]), (20, [(INSERT, None, row("9"))]), (30, [])]
     assert [r["k"] for _, r, _, _ in receive([chunk], log)] == ["8", "9", "1"]
 
 
 def test_a_receiver_continues_after_its_last_record(receive: Any) -> None:
     """Neither changes nor chunks are written twice, also within a transaction."""
-    first = PartOfTable([{"k": "1", "v": "read"}], False, 0, "at 0")
+    first = PartOfTable([{"k": "1", "v": "read"}], False, 0, "at 0", None)
     changes: list[Change] = [(INSERT, None, row("5")), (INSERT, None, row("6"))]
     assert [r["k"] for _, r, _, _ in receive([first], [(10, changes[:1])])] == ["5", "1"]
-    second = PartOfTable([{"k": "2", "v": "read"}], True, 0, "at 0")
+    second = PartOfTable([{"k": "2", "v": "read"}], True, 0, "at 0", None)
     found = receive([second], [(10, changes), (20, [(DELETE, row("5"), None)])])
     assert [(op, r["k"]) for op, r, _, _ in found] == [("i", "6"), ("i", "2"), ("d", "5")]
 
 
 def test_the_snapshot_ends_with_a_short_chunk(receive: Any) -> None:
     """It is not read again, also if the receiver starts again."""
-    last = PartOfTable([{"k": "1", "v": "read"}], True, 0, "at 0")
+    last = PartOfTable([{"k": "1", "v": "read"}], True, 0, "at 0", None)
     assert [r["k"] for _, r, _, _ in receive([last], [(10, [])])] == ["1"]
     assert receive([last], [(20, [])]) == []
 

@@ -6,15 +6,19 @@ Source: https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replicat
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
+from penstock.connectors.mysql.changes.columns import columns_in_log
 from penstock.connectors.mysql.changes.positions import LogFile
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
 from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import Transaction, Unsent, Value
+from penstock.sdk.database.types import declared_type
 from penstock.sdk.operations import Operation
 
 _PARTIAL, _INCIDENT, _ANONYMOUS = 39, 26, 34
@@ -39,6 +43,13 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Described:
+    """The columns of the table in the rows that follow."""
+
+    columns: pa.Schema
+
+
+@dataclass(frozen=True)
 class Truncated:
     """The removal of all rows, or those of partitions."""
 
@@ -51,21 +62,27 @@ class Reached:
     file: LogFile
 
 
-Message = Begin | Change | Truncated | Reached
+Message = Begin | Change | Described | Truncated | Reached
 
 
 @dataclass
 class EventParser:
-    """The meaning of the events of a log for a table. `file` is the file that is read."""
+    """The meaning of the events of a log for a table. `file` is the file that is read.
+
+    `catalog` returns the columns of the table now, and `known` has the columns of before.
+    """
 
     table: tuple[str, str]
     charsets: Mapping[int, str]
-    declared: Mapping[str, str]
+    catalog: Callable[[], pa.Schema]
     file: LogFile
+    known: pa.Schema = field(default_factory=lambda: pa.schema([]))
     _transaction: Transaction | None = None
     _begun: bool = False
     _changes: int = 0
     _tables: dict[int, list[Column]] = field(default_factory=dict)
+    _described: list[dict[str, Any]] = field(default_factory=list)
+    _declared: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, event: Any, offset: int) -> Iterator[Message]:
         """Yields the messages of an event, which ends at an offset of the file.
@@ -91,7 +108,7 @@ class EventParser:
         elif kind == "QueryEvent":
             yield from self._statement(event, offset)
         elif kind == "TableMapEvent":
-            self._describe(event, offset)
+            yield from self._describe(event, offset)
         elif kind in ("WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"):
             yield from self._rows(event, kind)
         else:
@@ -175,8 +192,14 @@ class EventParser:
             code="binary-log", hint=f"Use transactions without XA. {again}",
         )  # fmt: skip
 
-    def _describe(self, event: Any, offset: int) -> None:
-        columns = columns_of(event, self.charsets, self.declared)
+    def _describe(self, event: Any, offset: int) -> Iterator[Described]:
+        """Yields the columns of the rows that follow if they are not those of before."""
+        described = [column.data for column in event.columns]
+        is_changed = described != self._described
+        catalog = self.catalog() if is_changed else None
+        if catalog is not None:
+            self._declared = {each.name: declared_type(each) for each in catalog}
+        columns = columns_of(event, self.charsets, self._declared)
         if columns is None:
             raise Permanent(
                 f"the binary log has no names of columns at {self.file.text(offset)}",
@@ -185,6 +208,11 @@ class EventParser:
                 "pipeline to read the table again from a snapshot.",
             )
         self._tables[event.table_id] = columns
+        if catalog is not None:
+            self._described = described
+            declared = [(column.name, column.declared) for column in columns]
+            self.known = columns_in_log(declared, (catalog, self.known))
+            yield Described(self.known)
 
     def _rows(self, event: Any, kind: str) -> Iterator[Message]:
         columns = self._tables[event.table_id]

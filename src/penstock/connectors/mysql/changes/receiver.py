@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.connectors.mysql.changes.events import Begin, Change, Reached, Truncated
+from penstock.connectors.mysql.changes.events import (
+    Begin,
+    Change,
+    Described,
+    Reached,
+    Truncated,
+)
 from penstock.connectors.mysql.changes.positions import LogFile, file_number
 from penstock.connectors.mysql.changes.snapshot import log_end, read_chunk, read_current
 from penstock.connectors.mysql.changes.stream import BinlogStream
@@ -12,7 +18,15 @@ from penstock.connectors.mysql.config import MysqlSourceConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.sdk import Journal
 from penstock.sdk.database import TableName
-from penstock.sdk.database.changes import ChangesReceiver, Chunk, Confirmed, Key, Progress, Row
+from penstock.sdk.database.changes import (
+    ChangesReceiver,
+    Chunk,
+    Confirmed,
+    Key,
+    Progress,
+    Row,
+    SchemaWriter,
+)
 
 
 class MysqlReceiver(ChangesReceiver):
@@ -21,9 +35,9 @@ class MysqlReceiver(ChangesReceiver):
     def __init__(
         self, config: MysqlSourceConfig, table: TableName, key: tuple[str, ...],
         connection: MysqlConnection, stream: BinlogStream, journal: Journal, progress: Progress,
-        confirmed: Confirmed,
+        confirmed: Confirmed, schemas: SchemaWriter | None,
     ) -> None:  # fmt: skip
-        super().__init__(key, journal, progress, confirmed, config.journal.max_size)
+        super().__init__(key, journal, progress, confirmed, config.journal.max_size, schemas)
         self._config, self._table = config, table
         self._connection, self._stream = connection, stream
         self._lookup: MysqlConnection | None = None
@@ -39,6 +53,8 @@ class MysqlReceiver(ChangesReceiver):
                 await self.change(message.operation, message.before, message.after)
             elif isinstance(message, Begin):
                 self.transaction, self.number = message.transaction, 0
+            elif isinstance(message, Described):
+                self.described = message.columns
             elif isinstance(message, Reached):
                 self.transaction = None
                 self._files[message.file.number] = message.file

@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.connectors.mysql.changes.events import EventParser
 from penstock.connectors.mysql.changes.positions import LogFile, file_offset
 from penstock.connectors.mysql.changes.receiver import MysqlReceiver
-from penstock.connectors.mysql.changes.setup import Requirements, charsets, declared_types
+from penstock.connectors.mysql.changes.setup import Requirements, charsets
 from penstock.connectors.mysql.changes.snapshot import log_end
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.config import MysqlSourceConfig
@@ -56,7 +56,7 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
                 journal.ready.set()
                 receiver = MysqlReceiver(
                     self.config, self.table, self.primary_key, connection, stream, journal,
-                    Progress.read(self._reader) or Progress(), confirmed,
+                    Progress.read(self._reader) or Progress(), confirmed, self.schema_writer(),
                 )  # fmt: skip
                 await receiver.run()
 
@@ -69,8 +69,13 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
             file, end = log_end(connection)
             confirmed.raise_to(file.at(end), str(file))
         parser = EventParser(
-            requirements.resolve_table(connection), charsets(connection),
-            declared_types(connection, self.table), LogFile.parse(confirmed.log),
+            requirements.resolve_table(connection), charsets(connection), self._catalog,
+            LogFile.parse(confirmed.log), self.table_columns,
         )  # fmt: skip
         connection.rollback()
         return parser, file_offset(confirmed.position), confirmed
+
+    def _catalog(self) -> pa.Schema:
+        """Returns the columns of the table now."""
+        with closing(self.connect()) as connection:
+            return connection.columns(self.table) or pa.schema([])

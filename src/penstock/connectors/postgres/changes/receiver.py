@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
+
 from penstock.connectors.postgres.changes.messages import (
     Begin,
     Change,
@@ -27,6 +29,7 @@ from penstock.sdk.database.changes import (
     Key,
     Progress,
     Row,
+    SchemaWriter,
     Transaction,
     Unsent,
     Value,
@@ -41,10 +44,10 @@ class PostgresReceiver(ChangesReceiver):
     def __init__(
         self, config: PostgresSourceConfig, replication: Replication,
         connection: PostgresConnection, stream: ReplicationStream, journal: Journal,
-        progress: Progress, confirmed: Confirmed,
+        progress: Progress, confirmed: Confirmed, schemas: SchemaWriter | None,
     ) -> None:  # fmt: skip
         size = config.journal.max_size
-        super().__init__(replication.key, journal, progress, confirmed, size)
+        super().__init__(replication.key, journal, progress, confirmed, size, schemas)
         self._config, self._replication = config, replication
         self._connection, self._stream = connection, stream
         self._tables: dict[int, Table] = {}
@@ -54,7 +57,6 @@ class PostgresReceiver(ChangesReceiver):
 
     async def start(self) -> int:
         connection = self._connection
-        self._generated = await asyncio.to_thread(self._replication.generated_columns, connection)
         self._table = await asyncio.to_thread(self._replication.resolve_table, connection)
         return await asyncio.to_thread(mark_position, connection)
 
@@ -87,10 +89,22 @@ class PostgresReceiver(ChangesReceiver):
             self._stream.position = max(self._stream.position, message.end)
         elif isinstance(message, Table):
             self._tables[message.number] = message
+            if self._is_own(message.number):
+                await asyncio.to_thread(self._describe, message)
         elif isinstance(message, Change):
             await self._change(message)
         elif isinstance(message, Truncate):
             self._truncate(message)
+
+    def _describe(self, table: Table) -> None:
+        """Finds the types of columns, and the generated columns, which the server does not send."""
+        connection = self._lookup_connection()
+        self._generated = self._replication.generated_columns(connection)
+        columns = connection.columns(self._replication.table) or pa.schema([])
+        sent = [connection.column_of_type(c.name, c.type, c.modifier) for c in table.columns]
+        names = [field.name for field in sent]
+        others = [f for f in columns if f.name in self._generated and f.name not in names]
+        self.described = pa.schema([*sent, *others])
 
     def _truncate(self, message: Truncate) -> None:
         if self._config.on_truncate == "fail" and any(map(self._is_own, message.tables)):
@@ -103,7 +117,7 @@ class PostgresReceiver(ChangesReceiver):
     async def _change(self, change: Change) -> None:
         if not self._is_own(change.table):
             return
-        names = self._tables[change.table].columns
+        names = [column.name for column in self._tables[change.table].columns]
         before = None if change.before is None else dict(zip(names, change.before, strict=True))
         after: Mapping[str, Value] | None = None
         if change.after is not None:
@@ -112,13 +126,21 @@ class PostgresReceiver(ChangesReceiver):
         await self.change(change.operation, before, after)
 
     def read_current(self, names: Sequence[str], key: Key) -> Row:
-        if self._lookup is None:
-            self._lookup = PostgresConnection(self._config, autocommit=True)
-        dialect = self._lookup.dialect
-        items = ", ".join(f"{dialect.quote(name)}::text" for name in names)
-        rows = self._lookup.query(
+        connection = self._lookup_connection()
+        columns = connection.columns(self._replication.table)
+        found = [name for name in names if columns is not None and name in columns.names]
+        if not found:
+            return {}
+        dialect = connection.dialect
+        items = ", ".join(f"{dialect.quote(name)}::text" for name in found)
+        rows = connection.query(
             f"SELECT {items} FROM {dialect.table(self._replication.table)} "
             f"WHERE {dialect.equal(self.key)}",
             key,
         )
-        return dict(zip(names, rows[0], strict=True)) if rows else {}
+        return dict(zip(found, rows[0], strict=True)) if rows else {}
+
+    def _lookup_connection(self) -> PostgresConnection:
+        if self._lookup is None:
+            self._lookup = PostgresConnection(self._config, autocommit=True)
+        return self._lookup

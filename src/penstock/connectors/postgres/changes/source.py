@@ -58,6 +58,6 @@ class PostgresChangesSource(ChangesSource[PostgresSourceConfig]):
                 journal.ready.set()
                 receiver = PostgresReceiver(
                     self.config, replication, connection, stream, journal,
-                    progress or Progress(), confirmed,
+                    progress or Progress(), confirmed, self.schema_writer(),
                 )  # fmt: skip
                 await receiver.run()

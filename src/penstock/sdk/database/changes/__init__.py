@@ -9,9 +9,10 @@ from penstock.sdk.database.changes.config import ChangesConfig
 from penstock.sdk.database.changes.progress import Confirmed, Progress
 from penstock.sdk.database.changes.receiver import ChangesReceiver
 from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value
+from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.database.changes.source import ChangesSource, metadata_of
 
 __all__ = [
     "ChangesConfig", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed", "Key", "Progress",
-    "Row", "Transaction", "Unsent", "Value", "metadata_of",
+    "Row", "SchemaWriter", "Transaction", "Unsent", "Value", "metadata_of",
 ]  # fmt: skip

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from penstock.core.errors import Permanent
 from penstock.journal import Journal, Message
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
@@ -21,6 +23,7 @@ from penstock.sdk.database.changes.rows import (
     change_payload,
     key_text,
 )
+from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.operations import Operation
 
 _PART_ROWS, PART_BYTES = 5000, 4 << 20
@@ -34,6 +37,8 @@ _RESPONSE_SECONDS = 0.05
 class ChangesReceiver(ABC):
     """The receiver of the changes of one table with a primary key. `progress` is the journal's.
 
+    `schemas` has the columns of the stream. Without it changes of the schema are ignored.
+
     A connector defines `start`, which also returns where the log ends, `receive`, and the reads of
     a chunk and of a current row. It sets `transaction` while the log is within a transaction, and
     `position` to the end of the last transaction that was received.
@@ -44,14 +49,17 @@ class ChangesReceiver(ABC):
 
     def __init__(
         self, key: tuple[str, ...], journal: Journal, progress: Progress, confirmed: Confirmed,
-        max_journal_size: int,
+        max_journal_size: int, schemas: SchemaWriter | None = None,
     ) -> None:  # fmt: skip
-        self.key, self.journal = key, journal
+        self.key, self.journal, self.schemas = key, journal, schemas
         self.progress, self.confirmed = progress, confirmed
         self.transaction: Transaction | None = None
         self.position = 0
         self.number = 0
         """The number of own changes in the transaction."""
+        self.described: pa.Schema | None = None
+        """The columns of the rows that follow in the log, set by the connector."""
+        self._followed: pa.Schema | None = None
         self._part_bytes = min(PART_BYTES, max_journal_size // 8)
         self._messages: list[Message] = []
         self._size = 0
@@ -142,12 +150,23 @@ class ChangesReceiver(ABC):
             if self._chunk is not None:
                 self._changed.add(self._key(values), transaction)
             if not self.progress.includes(transaction.position, self.number):
+                await self._follow(self.described, transaction.lsn)
                 row = await self._complete(values, before)
                 self.progress = replace(
                     self.progress, commit=transaction.position, number=self.number
                 )
                 self._add(part, row, transaction)
                 await self._flush_part()
+
+    async def _follow(self, columns: pa.Schema | None, at: str) -> None:
+        """Changes the columns of the stream, before a row with other columns is added."""
+        if self.schemas is None or columns is None or columns is self._followed:
+            return
+        changed = self.schemas.changed(columns, at)
+        if changed is not None:
+            await self._flush()
+            self.schemas.add(self.journal.end, changed)
+        self._followed = columns
 
     def _operations(
         self, operation: Operation, before: Mapping[str, Value] | None,
@@ -241,6 +260,7 @@ class ChangesReceiver(ABC):
         if self.position < chunk.position:
             return
         self._chunk = None
+        await self._follow(chunk.columns, chunk.lsn)
         rows = self._changed.newest(chunk, self.key)
         end = DONE if chunk.is_last else self._row_key(chunk.rows[-1])
         for index, row in enumerate(rows):
