@@ -18,8 +18,6 @@ from penstock.sdk.operations import add_operation
 from penstock.spec.runtime_models import Restart
 from penstock.testing.contract.receiver_harness import ReceivingInThread, start_warm_python
 
-class Dbg(Silent):
-    def warning(self, event, **facts): print(event, facts, flush=True)
 Row = dict[str, Any]
 
 
@@ -48,7 +46,7 @@ class Changes:
         if self._in_thread:
             self._of_thread = ReceivingInThread(self.source)
             return
-        retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Dbg())
+        retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
         python = start_warm_python().launcher
         self._receiver = Receiver(self.source, Silent(), retries, python=python)
         self._closed.clear()

@@ -126,7 +126,9 @@ def test_a_newer_change_replaces_the_row_of_a_chunk(receive: Any) -> None:
 
 
 def test_a_chunk_is_written_when_the_log_has_reached_it(receive: Any) -> None:
-    chunk = PartOfTable([{"k": "1", "v": "read"}], True, position=25, lsn="at 25", columns=None, end=25)
+    chunk = PartOfTable(
+        [{"k": "1", "v": "read"}], True, position=25, lsn="at 25", columns=None, end=25
+    )
     log = [(10, [(INSERT, None, row("8"))]), (20, [(INSERT, None, row("9"))]), (30, [])]
     assert [r["k"] for _, r, _, _ in receive([chunk], log)] == ["8", "9", "1"]
 
