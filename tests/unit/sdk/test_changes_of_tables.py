@@ -21,6 +21,7 @@ from penstock.sdk.database.changes import (
     Key,
     Progress,
     Row,
+    SchemaWriter,
     Transaction,
     Unsent,
     Value,
@@ -28,6 +29,7 @@ from penstock.sdk.database.changes import (
 )
 from penstock.sdk.database.changes.progress import DONE, PROGRESS
 from penstock.sdk.database.changes.rows import key_of_text, key_text
+from penstock.sdk.database.changes.schemas import read_schemas
 from penstock.sdk.operations import Operation
 
 INSERT, UPDATE, DELETE = Operation.INSERT, Operation.UPDATE, Operation.DELETE
@@ -53,7 +55,9 @@ class Receiver(ChangesReceiver):
         log: Sequence[tuple[int, list[Change]]],
     ) -> None:  # fmt: skip
         progress = Progress.read(JournalReader(directory)) or Progress()
-        super().__init__(("k",), journal, progress, Confirmed(directory), 1 << 20)
+        columns = pa.schema([("k", pa.string()), ("v", pa.string())])
+        schemas = SchemaWriter(directory, "t", columns, ("_op",))
+        super().__init__(("k",), journal, progress, Confirmed(directory), 1 << 20, schemas)
         self.chunks, self.log = list(chunks), list(log)
         self.asked: list[Key | None] = []
 
@@ -72,6 +76,8 @@ class Receiver(ChangesReceiver):
             self.transaction = Transaction(position, f"at {position}", f"t{position}", None)
             self.number = 0
             for change in changes:
+                names = change[2] or change[1] or {}
+                self.described = pa.schema([(name, pa.string()) for name in names])
                 await self.change(*change)
         self.transaction = None
         self.position = position + 1
@@ -181,3 +187,14 @@ def test_a_confirmed_position_only_grows(tmp_path: Path) -> None:
     assert (stored.position, stored.log) == (7, "1:2:bin.000001")
     (tmp_path / "confirmed").write_text("12")
     assert (Confirmed(tmp_path).position, Confirmed(tmp_path).log) == (12, "")
+
+
+def test_a_schema_begins_before_the_first_row_that_needs_it(receive: Any, tmp_path: Path) -> None:
+    """Also within a transaction, and once if a receiver reads the changes again."""
+    wide = {**row("2"), "more": "x"}
+    changes = [(INSERT, None, row("1")), (INSERT, None, wide), (INSERT, None, row("3"))]
+    chunk = PartOfTable([], True, 0, "at 0", pa.schema([("k", pa.string())]))
+    receive([chunk], [(10, changes)])
+    receive([], [(10, changes), (20, [(UPDATE, None, wide)])])
+    ((position, names),) = [(s.position, s.columns.names) for s in read_schemas(tmp_path)]
+    assert (position, names) == (1, ["k", "v", "more"])
