@@ -22,12 +22,13 @@ from penstock.sdk.database.changes import (
     Progress,
     Row,
     SchemaWriter,
+    TableReceiver,
     Transaction,
     Unsent,
     Value,
     metadata_of,
 )
-from penstock.sdk.database.changes.progress import DONE, PROGRESS
+from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import key_of_text, key_text
 from penstock.sdk.database.changes.schemas import read_schemas
 from penstock.sdk.operations import Operation
@@ -47,40 +48,17 @@ class PartOfTable(Chunk):
         return transaction.position < self.end
 
 
-class Receiver(ChangesReceiver):
-    """Receives scripted transactions, each by a call of `receive`, and scripted chunks."""
+class Table(TableReceiver):
+    """A table with scripted chunks."""
 
-    def __init__(
-        self, directory: Path, journal: Journal, chunks: Sequence[Chunk],
-        log: Sequence[tuple[int, list[Change]]],
-    ) -> None:  # fmt: skip
+    def __init__(self, directory: Path, journal: Journal, chunks: Sequence[Chunk]) -> None:
         progress = Progress.read(JournalReader(directory)) or Progress()
         columns = pa.schema([("k", pa.string()), ("v", pa.string())])
         schemas = SchemaWriter(directory, "t", columns, ("_op",))
-        super().__init__(("k",), journal, progress, Confirmed(directory), 1 << 20, schemas)
-        self.chunks, self.log = list(chunks), list(log)
+        confirmed = Confirmed(directory)
+        super().__init__("t", ("k",), journal, progress, confirmed, 1 << 20, schemas)
+        self.chunks = list(chunks)
         self.asked: list[Key | None] = []
-
-    async def start(self) -> int:
-        return 0
-
-    async def receive(self) -> None:
-        while self._chunk is not None and not self._chunk.done():
-            await asyncio.sleep(0)
-        if not self.log:
-            if self.progress.chunk == DONE or not self.chunks:
-                raise Permanent("the end", code="rejected")
-            return
-        position, changes = self.log.pop(0)
-        if changes:
-            self.transaction = Transaction(position, f"at {position}", f"t{position}", None)
-            self.number = 0
-            for change in changes:
-                names = change[2] or change[1] or {}
-                self.described = pa.schema([(name, pa.string()) for name in names])
-                await self.change(*change)
-        self.transaction = None
-        self.position = position + 1
 
     def read_chunk(self, after: Key | None) -> Chunk:
         self.asked.append(after)
@@ -88,6 +66,36 @@ class Receiver(ChangesReceiver):
 
     def read_current(self, names: Sequence[str], key: Key) -> Row:
         return dict.fromkeys(names, f"current {key}")
+
+
+class Receiver(ChangesReceiver):
+    """Receives scripted transactions, each by a call of `receive`."""
+
+    def __init__(self, table: Table, log: Sequence[tuple[int, list[Change]]]) -> None:
+        super().__init__([table])
+        self.table, self.log = table, list(log)
+
+    async def start(self) -> int:
+        return 0
+
+    async def receive(self) -> None:
+        chunk = self.table._chunk
+        while chunk is not None and not chunk.done():
+            await asyncio.sleep(0)
+        if not self.log:
+            if self.table.is_complete or not self.table.chunks:
+                raise Permanent("the end", code="rejected")
+            return
+        position, changes = self.log.pop(0)
+        if changes:
+            self.begin(Transaction(position, f"at {position}", f"t{position}", None))
+            for change in changes:
+                names = change[2] or change[1] or {}
+                self.table.described = pa.schema([(name, pa.string()) for name in names])
+                assert self.transaction is not None
+                await self.table.change(self.transaction, *change)
+        self.transaction = None
+        self.position = position + 1
 
 
 @pytest.fixture
@@ -99,7 +107,7 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
         nonlocal read
         bounds = Bounds(size=1 << 20, segment=1 << 18, flush="each", message=1 << 18)
         with Journal(tmp_path, COLUMNS, bounds) as journal:
-            receiver = Receiver(tmp_path, journal, chunks, log)
+            receiver = Receiver(Table(tmp_path, journal, chunks), log)
             with pytest.raises(Permanent, match="the end"):
                 asyncio.run(receiver.run())
         reader = JournalReader(tmp_path)

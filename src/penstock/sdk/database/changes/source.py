@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError, RecordError
 from penstock.core.text import did_you_mean
+from penstock.journal import Journal
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import decode_error
@@ -50,7 +51,7 @@ def metadata_of(transaction: pa.DataType) -> pa.Schema:
 
 
 class ChangesSource(ReceivingSource[C]):
-    """Base class of sources of changes. Define `connect`, `to_rows`, `check_changes` and `receive`.
+    """Base class of sources of changes. Define `connect`, `to_rows`, `check_changes`, `receive_shared`.
 
     `metadata` has the metadata columns of a change.
     """
@@ -81,6 +82,9 @@ class ChangesSource(ReceivingSource[C]):
     @abstractmethod
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         """Checks the server, the user and the table. Raises Permanent with what to run."""
+
+    async def receive(self, journal: Journal) -> None:
+        await self.receive_shared([(self, journal)])
 
     @property
     def table(self) -> TableName:
