@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.mysql.changes.charsets import decode, is_known
-from penstock.connectors.mysql.changes.events import Begin, EventParser, Reached
+from penstock.connectors.mysql.changes.events import Begin, EventParser, LoggedTable, Reached
 from penstock.connectors.mysql.changes.positions import LogFile, file_number, file_offset
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, _json, read_row
@@ -101,7 +101,9 @@ def test_json_of_mysql() -> None:
 
 
 def parser() -> EventParser:
-    return EventParser(TABLE, {}, lambda: pa.schema([]), LogFile("bin.000001", 1, 50))
+    none = pa.schema([])
+    table = LoggedTable(0, lambda: none, none)
+    return EventParser({TABLE: table}, {}, LogFile("bin.000001", 1, 50))
 
 
 def event(name: str, size: int = 10, **fields: Any) -> Any:

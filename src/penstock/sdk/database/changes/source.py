@@ -51,9 +51,10 @@ def metadata_of(transaction: pa.DataType) -> pa.Schema:
 
 
 class ChangesSource(ReceivingSource[C]):
-    """Base class of sources of changes. Define `connect`, `to_rows`, `check_changes`, `receive_shared`.
+    """Base class of sources of changes.
 
-    `metadata` has the metadata columns of a change.
+    Define `connect`, `to_rows`, `check_changes` and `receive_shared`. `metadata` has the metadata
+    columns of a change.
     """
 
     capabilities = frozenset(

@@ -79,6 +79,13 @@ class TableReceiver(ABC):
         """Whether a chunk is read, or waits for the log."""
         return self._chunk is not None
 
+    def reads(self, transaction: Transaction | None) -> bool:
+        """Returns whether a transaction is not before the position confirmed at the start.
+
+        Earlier ones are in the journal or in the snapshot.
+        """
+        return transaction is None or transaction.position >= self._first
+
     def begin(self) -> None:
         """Begins a transaction of the log."""
         self._number = 0
@@ -87,11 +94,8 @@ class TableReceiver(ABC):
         self, transaction: Transaction, operation: Operation, before: Mapping[str, Value] | None,
         after: Mapping[str, Value] | None,
     ) -> None:  # fmt: skip
-        """Adds a change of a row. `before` has the key, or the whole row, before it.
-
-        Transactions before the confirmed position are in the journal, or in the snapshot.
-        """
-        if transaction.position < self._first:
+        """Adds a change of a row. `before` has the key, or the whole row, before it."""
+        if not self.reads(transaction):
             return
         for part, values in self._operations(operation, before, after):
             self._number += 1
