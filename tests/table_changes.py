@@ -36,6 +36,8 @@ class Changes:
         self._closed = threading.Event()
         self._offset = source.initial_offset()
         self.rows: list[Row] = []
+        self.others: list[Changes] = []
+        """The changes of other tables by the same receiver."""
         self.restarts = 0
         """The restarts with other columns."""
         self._table: dict[Any, Row] = {}
@@ -48,7 +50,8 @@ class Changes:
             return
         retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
         python = start_warm_python().launcher
-        self._receiver = Receiver(self.source, Silent(), retries, python=python)
+        others = [other.source for other in self.others]
+        self._receiver = Receiver(self.source, Silent(), retries, python=python, others=others)
         self._closed.clear()
         self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
         self._thread.start()

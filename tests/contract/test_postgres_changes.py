@@ -338,6 +338,65 @@ def test_random_changes_of_rows_and_columns(
     assert len(first) == len(set(first))
 
 
+def test_tables_of_one_slot(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:
+    """Tables are read by one process, which is killed; one is added later, one is read again."""
+    for name in ("t", "u", "v"):
+        db.execute(f"CREATE TABLE {name} (id int PRIMARY KEY, n int)")
+        db.execute(f"INSERT INTO {name} SELECT n, 0 FROM generate_series(1, 12000) AS n")
+    first, second = changes("t"), changes("u", state="u")
+    first.others = [second]
+    ended, rng = threading.Event(), random.Random(5)
+
+    def work() -> None:
+        with postgres.client(options=f"-c search_path={schema}") as client:
+            client.autocommit = False
+            while not ended.is_set():
+                key = rng.randrange(1, 13_000)
+                for name in sorted(rng.sample("tuv", 2)):
+                    client.execute(
+                        f"INSERT INTO {name} VALUES (%s, 1) ON CONFLICT (id) "
+                        f"DO UPDATE SET n = {name}.n + 1", (key,)
+                    )  # fmt: skip
+                    client.execute(f"DELETE FROM {name} WHERE id = %s", (key + 20_000,))
+                client.rollback() if key % 9 == 0 else client.commit()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    with postgres.client(options=f"-c search_path={schema}") as open_:
+        try:
+            first.start()
+            first.until(lambda: len(second.table()) > 5000)
+            first.kill()
+            first.until(lambda: min(len(first.table()), len(second.table())) >= 12_000)
+            first.stop()
+            open_.autocommit = False
+            open_.execute("INSERT INTO v VALUES (30000, 5)")
+            third, again = changes("v", state="v"), changes("u", state="again")
+            first.others = [third, again]
+            first.start()
+            first.until(lambda: _is_published(db, schema, "v"))
+            open_.execute("INSERT INTO v VALUES (30001, 5)")
+            open_.commit()
+            first.until(lambda: len(third.table()) > 5000)
+            first.kill()
+            first.until(lambda: min(len(third.table()), len(again.table())) >= 12_000)
+        finally:
+            ended.set()
+            worker.join()
+    for table, name in ((first, "t"), (third, "v"), (again, "u")):
+        first.until(lambda table=table, name=name: table.table() == rows_of(db, name))
+        keys = [row["id"] for row in table.rows if row["snapshot"]]
+        assert len(keys) == len(set(keys))
+    assert (30_001,) in third.table()
+    query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name LIKE %s"
+    assert db.execute(query, (f"%{schema}%",)).fetchone() == (1,)
+
+
+def _is_published(db: Any, publication: str, table: str) -> bool:
+    query = "SELECT count(*) FROM pg_publication_tables WHERE pubname = %s AND tablename = %s"
+    return bool(db.execute(query, (publication, table)).fetchone()[0])
+
+
 def test_discovered_tables(
     db: Any, postgres: Postgres, schema: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

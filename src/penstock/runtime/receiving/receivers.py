@@ -222,8 +222,9 @@ class Receiver:
         """Returns the error of a process that ended by itself."""
         if self._reader is not None:
             self._reader.join(OUTPUT_SECONDS)
+        name, code = self.source.context.node, _exit_text(process.returncode)
         error = decode("".join(self._output)) or Transient(
-            f'the receiver of source "{self.source.context.node}" ended ({_exit_text(process.returncode)})',
+            f'the receiver of source "{name}" ended ({code})',
             code="receiver-ended",
             hint=f"See the log of the receiver in {self.source.directory / LOG}.",
         )

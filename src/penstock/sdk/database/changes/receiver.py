@@ -18,9 +18,9 @@ _RESPONSE_SECONDS = 0.05
 class ChangesReceiver(ABC):
     """The receiver of a log, with the tables whose changes it has.
 
-    The snapshots of tables are read one after another. A connector defines `start`, which also returns where the log ends, and `receive`. It sets
-    `transaction` by `begin` while the log is within a transaction, and `position` to the end of
-    the last transaction that was received.
+    The snapshots of tables are read one after another. A connector defines `start`, which also
+    returns where the log ends, and `receive`. It sets `transaction` by `begin` while the log is
+    within a transaction, and `position` to the end of the last transaction that was received.
     """
 
     requests_responses: ClassVar[bool] = False
