@@ -430,6 +430,60 @@ def test_random_changes_of_rows_and_columns(
     assert len(first) == len(set(first))
 
 
+def test_tables_of_one_connection(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """Tables are read by one process, which is killed; one is added later, one is read again."""
+    for name in ("t", "u", "v"):
+        db(f"CREATE TABLE {name} (id int PRIMARY KEY, n int)",
+            f"INSERT INTO {name} SELECT seq, 0 FROM seq_1_to_3000")  # fmt: skip
+    options = {"server_id": 4711, "process": True}
+    first, second = changes("t", **options), changes("u", state="u", **options)
+    first.others = [second]
+    ended, rng = threading.Event(), random.Random(5)
+
+    def work() -> None:
+        with mariadb.client(database=database, autocommit=False) as client:
+            execute = executor(client)
+            while not ended.is_set():
+                key = rng.randrange(1, 3200)
+                for name in sorted(rng.sample("tuv", 2)):
+                    execute(
+                        f"INSERT INTO {name} VALUES ({key}, 1) ON DUPLICATE KEY UPDATE n = n + 1",
+                        f"DELETE FROM {name} WHERE id = {key + 5000}",
+                    )
+                client.rollback() if key % 9 == 0 else client.commit()
+                time.sleep(0.001)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        first.start()
+        first.until(lambda: len(second.table()) > 1000)
+        first.kill()
+        first.until(lambda: min(len(first.table()), len(second.table())) >= 3000)
+        first.stop()
+        # The log has statements about tables before they are read.
+        db("CREATE TABLE w (id int PRIMARY KEY, n int)", "DROP TABLE w",
+            "CREATE TABLE w LIKE t", "INSERT INTO w VALUES (1, 1)")  # fmt: skip
+        added = [changes(name, state=f"new-{name}", **options) for name in ("v", "u", "w")]
+        first.others = added
+        first.start()
+        first.until(lambda: len(added[0].table()) > 1000)
+        first.kill()
+        first.until(lambda: min(len(added[0].table()), len(added[1].table())) >= 3000)
+        db("ALTER TABLE w ADD COLUMN more int", "INSERT INTO w VALUES (2, 2, 2)")
+    finally:
+        ended.set()
+        worker.join()
+    for table, name in zip((first, *added), "tvuw", strict=True):
+        first.until(lambda t=table, n=name: t.table() == rows_of(mariadb, database, n))
+        keys = [row["id"] for row in table.rows if row["snapshot"]]
+        assert len(keys) == len(set(keys))
+    db("DROP TABLE w")
+    assert "was dropped" in fails(first, f'"{database}.w"').message
+
+
 def test_names_of_tables_and_columns(db: Execute, mariadb: MariaDb, tmp_path: Path) -> None:
     """Names with quotes and dots; tables of the same name in other databases are not read."""
     name = 'my "odd" `t`.x %s é'

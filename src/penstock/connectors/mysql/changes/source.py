@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import Any
@@ -17,14 +16,11 @@ from penstock.connectors.mysql.changes.setup import Requirements, charsets
 from penstock.connectors.mysql.changes.snapshot import log_end
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
-from penstock.connectors.mysql.config import MysqlSourceConfig
+from penstock.connectors.mysql.config import MysqlSourceConfig, replica_id
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import to_rows
 from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import ChangesSource, Confirmed, Progress, metadata_of
-
-_FIRST_ID, _IDS = 1 << 30, 3 << 30
-"""Server IDs that people seldom give."""
 
 
 class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
@@ -39,8 +35,7 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
     def _server_id(self) -> int:
         if self.config.server_id is not None:
             return self.config.server_id
-        name = f"{self.context.pipeline}/{self.context.node}/{self.directory}"
-        return _FIRST_ID + zlib.crc32(name.encode()) % _IDS
+        return replica_id(f"{self.context.pipeline}/{self.context.node}/{self.directory}")
 
     def connect(self) -> MysqlConnection:
         return MysqlConnection(self.config)
