@@ -416,7 +416,10 @@ def test_discovered_tables(
     assert text.count("changes: true") == 1
     assert PASSWORD not in text.replace(f"username: {auth['username']}", "")
     assert "# Set the environment variable POSTGRES_PASSWORD." in text
-    assert "password: ${POSTGRES_PASSWORD}" in text
+    assert "password: ${POSTGRES_PASSWORD}" in text and "slot:" not in text
+    db.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    assert main([*words, f"{schema}.t", f"{schema}.other", f"{schema}.keyless"]) == 0
+    assert capsys.readouterr().out.count("slot: penstock_postgres") == 2
     assert not db.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (schema,)).fetchall()
 
 

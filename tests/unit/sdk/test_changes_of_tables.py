@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.core.errors import Permanent
-from penstock.journal import Bounds, Journal, JournalReader
+from penstock.core.errors import PenstockError, Permanent, StateError
+from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk.database.changes import (
     ChangesReceiver,
     Chunk,
@@ -27,6 +28,7 @@ from penstock.sdk.database.changes import (
     Unsent,
     Value,
     metadata_of,
+    receiver,
 )
 from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import key_of_text, key_text
@@ -71,19 +73,19 @@ class Table(TableReceiver):
 class Receiver(ChangesReceiver):
     """Receives scripted transactions, each by a call of `receive`."""
 
-    def __init__(self, table: Table, log: Sequence[tuple[int, list[Change]]]) -> None:
-        super().__init__([table])
-        self.table, self.log = table, list(log)
+    def __init__(self, tables: Sequence[Table], log: Sequence[tuple[int, list[Change]]]) -> None:
+        super().__init__(tables)
+        self.own, self.log = tables, list(log)
 
     async def start(self) -> int:
         return 0
 
     async def receive(self) -> None:
-        chunk = self.table._chunk
-        while chunk is not None and not chunk.done():
+        chunks = [table._chunk for table in self.own]
+        while any(chunk is not None and not chunk.done() for chunk in chunks):
             await asyncio.sleep(0)
         if not self.log:
-            if self.table.is_complete or not self.table.chunks:
+            if all(table.is_complete or not table.chunks for table in self.own):
                 raise Permanent("the end", code="rejected")
             return
         position, changes = self.log.pop(0)
@@ -91,9 +93,10 @@ class Receiver(ChangesReceiver):
             self.begin(Transaction(position, f"at {position}", f"t{position}", None))
             for change in changes:
                 names = change[2] or change[1] or {}
-                self.table.described = pa.schema([(name, pa.string()) for name in names])
                 assert self.transaction is not None
-                await self.table.change(self.transaction, *change)
+                for table in self.own:
+                    table.described = pa.schema([(name, pa.string()) for name in names])
+                    await table.change(self.transaction, *change)
         self.transaction = None
         self.position = position + 1
 
@@ -107,9 +110,9 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
         nonlocal read
         bounds = Bounds(size=1 << 20, segment=1 << 18, flush="each", message=1 << 18)
         with Journal(tmp_path, COLUMNS, bounds) as journal:
-            receiver = Receiver(Table(tmp_path, journal, chunks), log)
+            receiving = Receiver([Table(tmp_path, journal, chunks)], log)
             with pytest.raises(Permanent, match="the end"):
-                asyncio.run(receiver.run())
+                asyncio.run(receiving.run())
         reader = JournalReader(tmp_path)
         records = []
         for _, batch in reader.read(read, reader.end()):
@@ -206,3 +209,29 @@ def test_a_schema_begins_before_the_first_row_that_needs_it(receive: Any, tmp_pa
     receive([], [(10, changes), (20, [(UPDATE, None, wide)])])
     ((position, names),) = [(s.position, s.columns.names) for s in read_schemas(tmp_path)]
     assert (position, names) == (1, ["k", "v", "more"])
+
+
+def test_a_position_is_confirmed_when_all_tables_have_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal of the second table fails first, and then has the rows too."""
+    monkeypatch.setattr(receiver, "_CONFIRM_SECONDS", 0.0)
+    log = [(10, [(INSERT, None, row("1"))]), (20, []), (30, [])]
+    directories = [tmp_path / "first", tmp_path / "second"]
+
+    async def fail(messages: Sequence[Message]) -> None:
+        raise StateError("the disk is full")
+
+    for is_full, confirmed, rows in ((True, 0, [1, 0]), (False, 31, [1, 1])):
+        with ExitStack() as stack:
+            journals = [stack.enter_context(Journal(each, COLUMNS)) for each in directories]
+            tables = [
+                Table(directory, journal, [])
+                for directory, journal in zip(directories, journals, strict=True)
+            ]
+            if is_full:
+                monkeypatch.setattr(journals[1], "append", fail)
+            with pytest.raises(PenstockError, match="full" if is_full else "the end"):
+                asyncio.run(Receiver(tables, log).run())
+        assert [Confirmed(each).position for each in directories] == [confirmed] * 2
+        assert [JournalReader(each).end() for each in directories] == rows
