@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -26,6 +27,8 @@ MARK = "PENSTOCK_TEST_COSTS"
 SECONDS_BETWEEN_SAMPLES = 0.5
 TESTS = Path(__file__).parent
 OUTSIDE = "(collection)"
+LINES = 60
+"""The areas of the table with a line of their own."""
 KINDS = ("tests", "spark", "servers", "others")
 """Whose CPU seconds: the process of the tests, Spark's Java, servers, all other processes."""
 
@@ -125,6 +128,7 @@ class Costs:
         self._by_file = by_file
         self._usage = Usage(descendants=not distributes)
         self._area, self._since = OUTSIDE, time.monotonic()
+        self._machine = psutil.cpu_times()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.areas: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -173,25 +177,44 @@ class Costs:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("costs in seconds")
-        for line in table(self.areas):
+        for line in (*table(self.areas), machine_use(self._machine, psutil.cpu_times())):
             terminalreporter.write_line(line)
 
 
 def table(areas: dict[str, dict[str, float]]) -> list[str]:
-    """The lines of the table, the most expensive area first."""
-    rows = [
-        (area, costs.get("count", 0), costs.get("wall", 0), *(costs.get(kind, 0) for kind in KINDS))
-        for area, costs in areas.items()
-    ]
-    rows.sort(key=lambda row: -sum(row[3:]))
-    rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-    heads = ("area", "tests", "wall", "CPU", *(f"CPU {kind}" for kind in KINDS))
-    widths = [max(len(row[0]) for row in rows), *(max(6, len(head)) for head in heads[1:])]
-    shown = [heads, *((row[0], *map(_number, (*row[1:3], sum(row[3:]), *row[3:]))) for row in rows)]
+    """The lines of the table: the `LINES` most expensive areas, all others, and the sums."""
+    rows = []
+    for area, costs in areas.items():
+        kinds = [costs.get(kind, 0) for kind in KINDS]
+        rows.append((area, [costs.get("count", 0), costs.get("wall", 0), sum(kinds), *kinds]))
+    rows.sort(key=lambda row: -row[1][2])
+    others = rows[LINES:]
+    listed = [*rows[:LINES], *([_summed(f"({len(others)} others)", others)] if others else [])]
+    listed.append(_summed("all", rows))
+    heads = ("tests", "wall", "CPU", *(f"CPU {kind}" for kind in KINDS))
+    shown = [("area", heads), *((area, tuple(map(_number, values))) for area, values in listed)]
+    widths = [max(6, len(head)) for head in heads]
+    longest = max(len(area) for area, _ in shown)
     return [
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in shown
+        "  ".join([area.ljust(longest), *map(str.rjust, texts, widths)]) for area, texts in shown
     ]
+
+
+def _summed(name: str, rows: list[tuple[str, list[float]]]) -> tuple[str, list[float]]:
+    return name, [sum(column) for column in zip(*(values for _, values in rows), strict=True)]
+
+
+def machine_use(before: Any, after: Any) -> str:
+    """The share of the time that the processors of the machine were busy, by all processes."""
+    passed = [one - other for one, other in zip(after, before, strict=True)]
+    times = dict(zip(after._fields, passed, strict=True))
+    total = sum(times.values()) - times.get("guest", 0) - times.get("guest_nice", 0)
+    idle, stolen = (100 * times.get(kind, 0) / total for kind in ("idle", "steal"))
+    waiting = 100 * times.get("iowait", 0) / total
+    return (
+        f"{psutil.cpu_count()} processors, busy {100 - idle - waiting - stolen:.0f} %, "
+        f"waiting for disks {waiting:.0f} %, taken by the host {stolen:.0f} %"
+    )
 
 
 def _number(value: float) -> str:

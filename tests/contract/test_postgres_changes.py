@@ -80,7 +80,7 @@ def test_random_changes_during_the_snapshot(
         "INSERT INTO t VALUES (%s, 1, 'new') ON CONFLICT (id) DO UPDATE SET n = t.n + 1",
         "UPDATE t SET n = n + 1 WHERE id BETWEEN %s - 5 AND %s + 5",
         "DELETE FROM t WHERE id = %s",
-        "UPDATE t SET id = -id WHERE id = %s",
+        "UPDATE t SET id = -id WHERE id = %s AND NOT EXISTS (SELECT FROM t WHERE id = -%s)",
     )
 
     def work() -> None:

@@ -18,13 +18,14 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 
 from penstock.connectors.kafka import KafkaSink, KafkaSource
+from penstock.connectors.kafka.auth import SaslAuth
 from penstock.connectors.kafka.client import (
     Admin,
     _callbacks,
     create_consumer,
     create_producer,
 )
-from penstock.connectors.kafka.config import ConnectionConfig, SaslAuth
+from penstock.connectors.kafka.config import ConnectionConfig
 from penstock.connectors.kafka.errors import ErrorTracker
 from penstock.connectors.kafka.msk import TokenSigner
 from penstock.core.error_report import format_error

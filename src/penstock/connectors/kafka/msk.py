@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from penstock.connectors.kafka.config import SaslAuth
+from penstock.connectors.kafka.auth import SaslAuth
 from penstock.core.errors import MissingExtra, Permanent, Transient
 from penstock.core.secret import revealed
 

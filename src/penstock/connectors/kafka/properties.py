@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.connectors.kafka.config import ConnectionConfig, SaslAuth
+from penstock.connectors.kafka.auth import SaslAuth
+from penstock.connectors.kafka.config import ConnectionConfig
 from penstock.core.secret import revealed
 from penstock.sdk.network.tls import Tls
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.columns.conversion import TextConversion
+from penstock.sdk.database.row_conversion import columns_of
 from penstock.sdk.database.texts import rows_of_texts
 
 
@@ -38,7 +39,8 @@ def to_rows(texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 
 def as_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> pa.RecordBatch:
     """Returns rows of texts and bytes as columns."""
-    return pa.RecordBatch.from_arrays([pa.array(values) for values in zip(*rows)], list(names))  # noqa: B905
+    arrays = map(pa.array, columns_of(rows, len(names)))
+    return pa.RecordBatch.from_arrays(list(arrays), list(names))
 
 
 def exact_item(column: str, declared: str) -> str:

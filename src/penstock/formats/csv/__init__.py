@@ -6,15 +6,15 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Any, BinaryIO, ClassVar, Self, cast
+from typing import BinaryIO, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from penstock.core.errors import DecodeError, EncodeError, Permanent, PlanError
 from penstock.core.text import did_you_mean
-from penstock.formats.csv.header import Header, MissingColumns, match_names, named_columns
+from penstock.formats.csv.config import CsvConfig
+from penstock.formats.csv.header import Header, match_names, named_columns
 from penstock.formats.csv.lines import read_lines
 from penstock.formats.csv.read import Reader
 from penstock.formats.csv.records import Dialect, read_records, remove_blank
@@ -32,74 +32,13 @@ from penstock.sdk.columns.inference import (
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import Framing, sample, split_payloads
-from penstock.sdk.encoding.time_options import TimeOptions
-from penstock.sdk.encoding.transcoding import (
-    AUTO,
-    BYTE_ENCODINGS,
-    Encoding,
-    as_utf8,
-    payloads_as_utf8,
-)
+from penstock.sdk.encoding.lines import sample, split_payloads
+from penstock.sdk.encoding.transcoding import as_utf8, payloads_as_utf8
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)?(\.[0-9]+|(?<=[0-9]))([eE][+-]?[0-9]{1,4})?\Z")
-
-
-def _null_as_text(value: Any) -> Any:
-    return "null" if value is None else value
-
-
-class CsvConfig(TimeOptions):
-    """Options of `csv`."""
-
-    delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r"^[\x01-\x7f]$")
-    """The field separator; `"\\t"` for tabs."""
-    quote: str = Field(default='"', max_length=1, pattern=r"^[\x01-\x7f]?$")
-    """The quote character of fields with delimiters, quotes or line ends; empty for none."""
-    escape: str = Field(default="", max_length=1, pattern=r"^[\x01-\x7f]?$")
-    """The escape character before quotes and itself inside quotes, beside doubled quotes."""
-    header: bool = True
-    """Read column names from the first line of a file, and write them."""
-    missing_columns: Annotated[
-        MissingColumns,
-        BeforeValidator(_null_as_text),
-        WithJsonSchema({"enum": ["error", "null", None]}),
-    ] = "error"
-    """For a declared column that is not in the header: `error`, or `null` for nulls. A header
-    without any declared column is an error in both cases."""
-    columns: list[str] = []
-    """The field names of payloads and of files without a header, in order.
-
-    The declared columns by default."""
-    nulls: list[str] = [""]
-    """Unquoted texts that mean null. A null is written as the empty text if it is one of them, and
-    otherwise as the first of them."""
-    comment: str = Field(default="", max_length=1)
-    """Skip lines of a file that start with this character, except those within a quoted field."""
-    framing: Framing = "none"
-    """The content of a payload: one record, or with `lines` one on each line that is not blank."""
-    encoding: Encoding = AUTO
-    """The encoding for reading, such as `latin-1` or `utf-16-le`. With `auto` the byte order mark
-    of a file determines UTF-16 or UTF-32; other files and payloads are UTF-8. Files are written as
-    UTF-8."""
-
-    @model_validator(mode="after")
-    def _check_encoding(self) -> Self:
-        if self.framing == "lines" and self.encoding not in BYTE_ENCODINGS:
-            raise ValueError("framing: lines requires the encoding auto, utf-8, ascii or latin-1")
-        return self
-
-    @model_validator(mode="after")
-    def _check_characters(self) -> Self:
-        special = ["\n", "\r", *filter(None, (self.delimiter, self.quote, self.comment))]
-        if len(set(special)) < len(special):
-            raise ValueError("expected different characters as delimiter, quote and comment")
-        if self.escape in (self.delimiter, "\n", "\r"):
-            raise ValueError("expected an escape that is neither the delimiter nor a line end")
-        return self
 
 
 class Csv(FileFormat[CsvConfig]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, time
 from typing import Literal
 
@@ -26,14 +27,16 @@ def parse_timestamps(
     Accepts a space for the T. Seconds, fraction, time and offset are optional. Times without an
     offset, and TIMESTAMP_NTZ, are UTC. Raises ArrowInvalid for other texts.
     """
-    try:
-        return texts.cast(type_)
-    except pa.ArrowInvalid:
-        exact = pc.replace_substring_regex(texts, _FINER[nanoseconds], r"\1\2")
-        aware = pc.match_substring_regex(exact, _OFFSET)
-        local = pc.if_else(aware, pa.scalar(None, pa.string()), exact).cast(LOCAL)
-        zoned = pc.if_else(aware, exact, pa.scalar(None, pa.string())).cast(UTC)
-        return pc.coalesce(zoned.cast(LOCAL), local).cast(type_)
+    # A cast that fails takes 30 times as long as one that succeeds.
+    first = texts.drop_null()[:1]
+    zone = "UTC" if pc.any(pc.match_substring_regex(first, _OFFSET)).as_py() else None
+    with suppress(pa.ArrowInvalid):
+        return texts.cast(pa.timestamp(type_.unit, zone)).cast(type_)
+    exact = pc.replace_substring_regex(texts, _FINER[nanoseconds], r"\1\2")
+    aware = pc.match_substring_regex(exact, _OFFSET)
+    local = pc.if_else(aware, pa.scalar(None, pa.string()), exact).cast(LOCAL)
+    zoned = pc.if_else(aware, exact, pa.scalar(None, pa.string())).cast(UTC)
+    return pc.coalesce(zoned.cast(LOCAL), local).cast(type_)
 
 
 def milliseconds(times: pa.TimestampArray) -> list[int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -63,10 +64,10 @@ class RowConversion:
         """Yields rows of Python values as batches."""
 
         def attempt(start: int, stop: int) -> pa.RecordBatch:
-            values = zip(*rows[start:stop], strict=True)
+            columns = columns_of(rows[start:stop], len(self.columns))
             arrays = [
-                _array(each, field, to_value)
-                for each, field in zip(values, self.columns, strict=True)
+                _array(values, field, to_value)
+                for values, field in zip(columns, self.columns, strict=True)
             ]
             return pa.record_batch(arrays, schema=self.columns)
 
@@ -90,6 +91,14 @@ class RowConversion:
             else:
                 yield result
         self._count += count
+
+
+def columns_of(rows: Rows, count: int) -> list[list[Any]]:
+    """Returns the values of each column of rows with `count` columns.
+
+    `zip(*rows)` has an iterator for each row, and takes ten times as long.
+    """
+    return [list(map(itemgetter(index), rows)) for index in range(count)]
 
 
 def _payload(row: Mapping[str, Any]) -> bytes:

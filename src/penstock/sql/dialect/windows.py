@@ -16,14 +16,14 @@ from penstock.sql.dialect.relation import InputRelation, Output, Spec
 from penstock.sql.dialect.sessions import COLUMN, groups_by_column, key_edit_text, session_edits
 from penstock.sql.dialect.window_calls import (
     SPARK_WINDOWS,
-    WINDOWS,
     check_spark_window,
     read_window,
     spark_window,
     window_sql,
 )
+from penstock.sql.dialect.window_groups import check_calls, is_group, is_window, window_error
 from penstock.sql.text.calls import whole_call
-from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.edits import Edit
 from penstock.sql.text.query import (
     Part,
     Query,
@@ -152,7 +152,7 @@ class Windows(EventTimes):
             self._translate_spark_sessions(select)
             return None
         specs = [read_window(self.sql, call) for call in calls]
-        self._check_calls(select, calls, specs)
+        check_calls(self.sql, select, calls, specs)
         text = self._window(select, calls[0], specs[0])
         self._grouped[select] = text, specs[0]
         if specs[0][0] == "session":
@@ -194,7 +194,7 @@ class Windows(EventTimes):
             for call in self.sql.calls("session_window", first=first, last=last)
             if not any(a <= call.name < b for a, b in nested)
         ]
-        if not any(self._is_group(select, call, COLUMN) for call in calls):
+        if not any(is_group(self.sql, select, call, COLUMN) for call in calls):
             return
         if not all(call.arguments for call in calls):
             return
@@ -214,62 +214,6 @@ class Windows(EventTimes):
             end = self.sql[select.groups[0][1] - 1].end
             self.edits.append(Edit(end, end, key_edit_text(time)))
 
-    def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
-        """Checks that a query has one window, which it groups by. Raises DialectError."""
-        for call, spec in zip(calls, specs, strict=True):
-            if spec != specs[0]:
-                raise self._error(
-                    call, "a query groups by one window", "window in a query of its own first"
-                )
-        allowed = [select.clauses.get(name, (0, 0)) for name in ("GROUP", "HAVING")]
-        allowed += [item.part for item in select.items]
-        for call in calls:
-            name = self.sql[call.name].value.lower()
-            if not any(first <= call.name < last for first, last in allowed):
-                raise self._error(
-                    call, f"{name} belongs to SELECT and GROUP BY", f"add GROUP BY {name}(...)"
-                )
-            if not select.groups:
-                raise self._error(call, f"{name} has no GROUP BY", "add GROUP BY window")
-            self._check_group(select, call)
-        if not any(self._is_group(select, call) for call in calls):
-            name = self.sql[calls[0].name].value.lower()
-            alias = next((i.name for i in select.items if self._is_call(i.expression)), None)
-            raise self._error(
-                calls[0], f"the query does not group by {name}",
-                f"add {alias or 'window'} to GROUP BY",
-            )  # fmt: skip
-
-    def _check_group(self, select: Select, call: Call) -> None:
-        """Checks that all groups have the window. Raises DialectError."""
-        for first, last in select.groups:
-            word = self.sql.word(first)
-            if first < call.name < last and word in ("ROLLUP", "CUBE", "GROUPING"):
-                name = self.sql[call.name].value.lower()
-                message = f"{word} has groups without the window, which are never complete"
-                raise self._error(call, message, f"write GROUP BY {name}(...), {word}(...)")
-
-    def _is_call(self, part: tuple[int, int], *names: str) -> bool:
-        return whole_call(self.sql, part, *(names or WINDOWS)) is not None
-
-    def _is_group(self, select: Select, call: Call, column: str = "window") -> bool:
-        """Returns whether a query groups by a call: by itself, its alias or its number.
-
-        `column` is the name of the call without an alias.
-        """
-        names = (column,) if column == COLUMN else WINDOWS
-        for first, last in select.groups:
-            if first <= call.name < last:
-                return True
-            name = (column_name(self.sql, (first, last)) or "").lower()
-            number = self.sql[first].value if last - first == 1 else ""
-            for index, item in enumerate(select.items):
-                is_named = bool(name) and (item.name or column).lower() == name
-                is_call = self._is_call(item.expression, *names)
-                if is_call and (is_named or number == str(index + 1)):
-                    return True
-        return False
-
     def _window(self, select: Select, call: Call, spec: Spec) -> str:
         """Returns the window in Spark SQL. Raises DialectError without an event time."""
         for source in select.sources:
@@ -281,7 +225,7 @@ class Windows(EventTimes):
             if not self.outputs[source].time and (known := self._expose_window(source)):
                 if spec[0] == known[0] == "session":
                     message, hint = "there are no sessions of sessions", "group by tumble(...)"
-                    raise self._error(call, message, hint)
+                    raise window_error(self.sql, call, message, hint)
                 reference = self._reference(select, source, HIDDEN)
                 return reference if known == spec else window_sql(spec, reference)
         return window_sql(spec, self._time(select, call))
@@ -309,7 +253,9 @@ class Windows(EventTimes):
     def _replace_window(self, select: Select, text: str) -> None:
         """Writes the window of GROUP BY in place of `window`, if the input has this column too."""
         inputs = {each for source in select.sources for each in self.outputs[source].windows}
-        if "window" not in inputs or any(self._is_call(item.expression) for item in select.items):
+        if "window" not in inputs or any(
+            is_window(self.sql, item.expression) for item in select.items
+        ):
             return
         for item in select.items:
             first, last = item.expression
@@ -326,7 +272,3 @@ class Windows(EventTimes):
             if not call.arguments and not any(a <= call.name < b for a, b in nested):
                 start, end = self.sql[call.name].start, self.sql[call.closing].end
                 self.edits.append(Edit(start, end, self._time(select, call)))
-
-    def _error(self, call: Call, message: str, hint: str) -> DialectError:
-        start, end = self.sql[call.name].start, self.sql[call.closing].end
-        return DialectError(message, start, end, hint, "invalid-window")
