@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from penstock.core.text import did_you_mean
 from penstock.plan.make import make_plan
 from penstock.sdk import Component, registry
 from penstock.sdk.database import Connection, TableName, TableSource
+from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.ledger import LEDGER
 from penstock.spec.documents.reading import complete, parsed
 from penstock.spec.validate import validate
@@ -54,13 +55,15 @@ class DiscoveredTable:
 class Discovery:
     """Tables of a database, which a source of `type` with `options` reads.
 
-    The options have variables in place of secrets; `variables` are their names.
+    The options have variables in place of secrets; `variables` are their names. Sources of changes
+    with the options `shared` have one connection.
     """
 
     type: str
     options: Mapping[str, Any]
     tables: Sequence[DiscoveredTable]
     variables: Sequence[str] = ()
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
 
 def discover(type_: str, options: Mapping[str, Any], tables: Sequence[str] = ()) -> Discovery:
@@ -76,7 +79,9 @@ def discover(type_: str, options: Mapping[str, Any], tables: Sequence[str] = ())
         found = [_describe(source, connection, name) for name in names]
     variables: list[str] = []
     written = _without_secrets(options, source.config, type_, variables)
-    return Discovery(type_, written, found, variables)
+    config = source.config
+    shared = config.shared_options(type_) if isinstance(config, ChangesConfig) else {}
+    return Discovery(type_, written, found, variables, shared)
 
 
 def _without_secrets(
@@ -98,6 +103,7 @@ def _without_secrets(
 def pipeline_text(discovery: Discovery) -> str:
     """Returns a pipeline that reads the tables and prints their rows."""
     type_, options, tables = discovery.type, discovery.options, discovery.tables
+    shared = discovery.shared if sum(table.has_changes for table in tables) > 1 else {}
     nodes = dict(zip(_node_names(tables), tables, strict=True))
     text = to_text(
         {
@@ -106,7 +112,7 @@ def pipeline_text(discovery: Discovery) -> str:
             "sources": {
                 node: {
                     "type": type_, "connection": type_, "table": table.name,
-                    **({"changes": True} if table.has_changes else {}),
+                    **({"changes": True, **shared} if table.has_changes else {}),
                 }
                 for node, table in nodes.items()
             },
