@@ -262,8 +262,8 @@ class Run:
             check_states(builder, self.state)
         except StateError as error:
             raise changed_schema_error(plan, changed, error) from error
-        self._record_plan(plan, types)
         pin_changes(changed, self.state)
+        self._record_plan(plan, types)
         return builder
 
     def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:
