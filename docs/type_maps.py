@@ -10,6 +10,7 @@ from tables import table
 
 from penstock.connectors.clickhouse import types as clickhouse
 from penstock.connectors.duckdb import types as duckdb_types
+from penstock.connectors.iceberg import types as iceberg
 from penstock.connectors.mysql import types as mysql
 from penstock.connectors.postgres import types as postgres
 from penstock.connectors.sqlite import types as sqlite
@@ -50,7 +51,7 @@ ROWS: Sequence[pa.Field] = [
 ]  # fmt: skip
 MAPS: dict[str, TypeMap] = {
     "postgres": postgres.TYPES, "mysql": mysql.TYPES, "sqlite": sqlite.TYPES,
-    "duckdb": duckdb_types.TYPES, "clickhouse": clickhouse.TYPES,
+    "duckdb": duckdb_types.TYPES, "clickhouse": clickhouse.TYPES, "iceberg": iceberg.TYPES,
 }  # fmt: skip
 DECLARED: dict[str, Sequence[str]] = {
     "postgres": (
@@ -83,6 +84,11 @@ DECLARED: dict[str, Sequence[str]] = {
         "Decimal(76, 4)", "String", "LowCardinality(String)", "FixedString(3)", "UUID",
         "Enum8('a' = 1)", "IPv4", "IPv6", "Date", "Date32", "DateTime", "DateTime64(3, 'UTC')",
         "Time", "JSON", "Array(Int64)", "Map(String, Int64)", "Tuple(a Int64)", "Nested(a Int64)",
+    ),
+    "iceberg": (
+        "boolean", "int", "long", "float", "double", "decimal(18, 4)", "string", "uuid",
+        "fixed[3]", "binary", "date", "time", "timestamp", "timestamptz", "timestamp_ns",
+        "timestamptz_ns", "unknown",
     ),
 }  # fmt: skip
 

@@ -22,6 +22,7 @@ pytest_plugins = [
             "aws",
             "clickhouse",
             "ferretdb",
+            "iceberg_rest",
             "influxdb",
             "kafka",
             "mariadb",

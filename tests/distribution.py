@@ -18,6 +18,7 @@ SERVERS = {
     "kafka": ("kafka", "breakable_kafka_server", "own_kafka"),
     "pulsar": ("pulsar",),
     "apicurio": ("apicurio",),
+    "iceberg_rest": ("iceberg_rest",),
     "opensearch": ("opensearch", "elasticsearch"),
     "rabbitmq": ("rabbitmq",),
     "nats": ("nats",),

@@ -36,6 +36,10 @@ class Changes:
         self._closed = threading.Event()
         self._offset = source.initial_offset()
         self.rows: list[Row] = []
+        self.others: list[Changes] = []
+        """The changes of other tables by the same receiver."""
+        self.restarts = 0
+        """The restarts with other columns."""
         self._table: dict[Any, Row] = {}
         self._applied = 0
 
@@ -46,7 +50,8 @@ class Changes:
             return
         retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
         python = start_warm_python().launcher
-        self._receiver = Receiver(self.source, Silent(), retries, python=python)
+        others = [other.source for other in self.others]
+        self._receiver = Receiver(self.source, Silent(), retries, python=python, others=others)
         self._closed.clear()
         self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
         self._thread.start()
@@ -92,7 +97,20 @@ class Changes:
 
     def read(self) -> list[Row]:
         """Reads the rows since the last call."""
-        end = self.source.latest_offset(self._offset)
+        rows: list[Row] = []
+        latest = self.source.latest_offset(self._offset)
+        while (end := self.source.schema_change(self._offset, latest)) is not None:
+            rows += self._read(end)
+            self.source.columns = self.source.changed_columns()
+            names = [name for name in self.source.columns.names if name != "_op"]
+            for row in self._table.values():
+                row |= {name: row.get(name) for name in names}
+            self.restarts += 1
+        rows += self._read(latest)
+        self.rows += rows
+        return rows
+
+    def _read(self, end: Any) -> list[Row]:
         found = Read(metadata=("lsn", "transaction", "snapshot"))
         rows = [
             row
@@ -102,7 +120,6 @@ class Changes:
         ]
         assert found.bad == []
         self._offset = end
-        self.rows += rows
         return rows
 
     def table(self) -> dict[Any, Row]:
@@ -116,7 +133,7 @@ class Changes:
             if row["_op"] == "d":
                 self._table.pop(key, None)
             else:
-                self._table[key] = {name: row[name] for name in names}
+                self._table[key] = {name: row.get(name) for name in names}
         self._applied = len(self.rows)
         return self._table
 
@@ -136,6 +153,7 @@ def changes_of(component: Any, config: Any, state: Path, *, in_thread: bool = Fa
     columns = made.infer_schema()
     assert columns is not None
     made.columns = add_operation(columns, made.operation_column)
+    made.follows_schema = True
     made.primary_key = made.infer_primary_key()
     return Changes(made, in_thread=in_thread)
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,15 @@ from penstock.core.secret import Secret
 from penstock.core.text import did_you_mean
 from penstock.plan.make import make_plan
 from penstock.sdk import Component, registry
-from penstock.sdk.database import Connection, TableName, TableSource
+from penstock.sdk.database import TableName
+from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.ledger import LEDGER
+from penstock.sdk.database.listing import ListedSource, TableListing
 from penstock.spec.documents.reading import complete, parsed
 from penstock.spec.validate import validate
 from penstock.spec.yaml.parse import parse_document
 from penstock.spec.yaml.writer import to_text
 
-_ANY_TABLE = "penstock_discovery"
 _OF_NODES = frozenset({"changes", "lookup", "query", "static", "table", "type"})
 """Options that select a table, or another way to read it."""
 
@@ -54,13 +55,15 @@ class DiscoveredTable:
 class Discovery:
     """Tables of a database, which a source of `type` with `options` reads.
 
-    The options have variables in place of secrets; `variables` are their names.
+    The options have variables in place of secrets; `variables` are their names. Sources of changes
+    with the options `shared` have one connection.
     """
 
     type: str
     options: Mapping[str, Any]
     tables: Sequence[DiscoveredTable]
     variables: Sequence[str] = ()
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
 
 def discover(type_: str, options: Mapping[str, Any], tables: Sequence[str] = ()) -> Discovery:
@@ -76,7 +79,9 @@ def discover(type_: str, options: Mapping[str, Any], tables: Sequence[str] = ())
         found = [_describe(source, connection, name) for name in names]
     variables: list[str] = []
     written = _without_secrets(options, source.config, type_, variables)
-    return Discovery(type_, written, found, variables)
+    config = source.config
+    shared = config.shared_options(type_) if isinstance(config, ChangesConfig) else {}
+    return Discovery(type_, written, found, variables, shared)
 
 
 def _without_secrets(
@@ -98,6 +103,7 @@ def _without_secrets(
 def pipeline_text(discovery: Discovery) -> str:
     """Returns a pipeline that reads the tables and prints their rows."""
     type_, options, tables = discovery.type, discovery.options, discovery.tables
+    shared = discovery.shared if sum(table.has_changes for table in tables) > 1 else {}
     nodes = dict(zip(_node_names(tables), tables, strict=True))
     text = to_text(
         {
@@ -106,7 +112,7 @@ def pipeline_text(discovery: Discovery) -> str:
             "sources": {
                 node: {
                     "type": type_, "connection": type_, "table": table.name,
-                    **({"changes": True} if table.has_changes else {}),
+                    **({"changes": True, **shared} if table.has_changes else {}),
                 }
                 for node, table in nodes.items()
             },
@@ -118,10 +124,11 @@ def pipeline_text(discovery: Discovery) -> str:
     return "".join(f"# {line}\n" for line in comments) + text
 
 
-def _create_source(type_: str, options: Mapping[str, Any]) -> TableSource[Any]:
+def _create_source(type_: str, options: Mapping[str, Any]) -> Any:
     """Returns the source of a database, without a table. Raises the errors of its options."""
-    able = [name for name, each in registry.importable("source") if issubclass(each, TableSource)]
-    if not issubclass(registry.find("source", type_), TableSource):
+    able = [name for name, each in registry.importable("source") if issubclass(each, ListedSource)]
+    component = registry.find("source", type_)
+    if not issubclass(component, ListedSource):
         raise PlanError(
             f'the source "{type_}" has no tables to discover', code="no-tables",
             hint=f"Discover one of {', '.join(able)}.",
@@ -131,7 +138,7 @@ def _create_source(type_: str, options: Mapping[str, Any]) -> TableSource[Any]:
             f"the option {name} has no meaning for the discovery of tables", code="usage",
             hint=f"Remove {name}, and set it in the pipeline.",
         )  # fmt: skip
-    node = {"type": type_, "table": _ANY_TABLE, **options}
+    node = {"type": type_, "table": component.example_table, **options}
     sink = {"type": "blackhole", "from": type_}
     text = to_text({"name": type_, "sources": {type_: node}, "sinks": {"out": sink}})
     document = parse_document(text, base=Path.cwd())
@@ -143,7 +150,7 @@ def _create_source(type_: str, options: Mapping[str, Any]) -> TableSource[Any]:
     raise_all(errors if partial is None else partial.errors)
     assert partial is not None
     source = partial.plan.nodes[type_].source
-    assert isinstance(source, TableSource)
+    assert isinstance(source, ListedSource)
     return source
 
 
@@ -160,7 +167,7 @@ def _find(table: str, known: Sequence[TableName]) -> TableName:
     return name
 
 
-def _describe(source: TableSource[Any], connection: Connection, name: TableName) -> DiscoveredTable:
+def _describe(source: Any, connection: TableListing, name: TableName) -> DiscoveredTable:
     reads_changes = "changes" in type(source.config).model_fields
     try:
         columns, key = connection.columns(name), connection.primary_key(name)
@@ -172,7 +179,7 @@ def _describe(source: TableSource[Any], connection: Connection, name: TableName)
     return DiscoveredTable(str(name), columns, key, reads_changes, None, changes_error)
 
 
-def _changes_error(source: TableSource[Any], name: TableName) -> PenstockError | None:
+def _changes_error(source: Any, name: TableName) -> PenstockError | None:
     """Returns the reason why the changes of a table cannot be read."""
     config = source.config.model_copy(update={"table": str(name), "changes": True})
     changes: Component[Any] = type(source).create(config, source.context)

@@ -14,7 +14,7 @@ from servers.mariadb import MariaDb
 from servers.postgres import Postgres
 
 Rows = dict[int, tuple[Any, ...]]
-"""Rows by their key: n, name, price, and the seconds of `at`."""
+"""Rows by their key: n, name, price, at, extra."""
 MOST = 400
 """The largest number of rows in one transaction, for each thousand operations."""
 
@@ -54,15 +54,16 @@ class Origin(ABC):
     def rows(self) -> Rows:
         """The rows of the table."""
         with closing(self.client()) as client, client.cursor() as cursor:
-            cursor.execute(f"SELECT id, n, name, price, at FROM {self.table}")
-            return {id_: (n, name, price, at) for id_, n, name, price, at in cursor.fetchall()}
+            cursor.execute(f"SELECT id, n, name, price, at, extra FROM {self.table}")
+            return {id_: tuple(values) for id_, *values in cursor.fetchall()}
 
 
 class PostgresTable(Origin):
     name = "postgres"
     columns = "id int PRIMARY KEY, n int, name text, price numeric(20, 6), at timestamptz"
     insert = (
-        "INSERT INTO {table} VALUES (%s, %s, %s, 0.000001, '2026-03-01 10:00:00.000001+00') "
+        "INSERT INTO {table} (id, n, name, price, at) "
+        "VALUES (%s, %s, %s, 0.000001, '2026-03-01 10:00:00.000001+00') "
         "ON CONFLICT (id) DO UPDATE SET n = excluded.n, name = excluded.name"
     )
     fill = (
@@ -94,7 +95,8 @@ class MariaDbTable(Origin):
     name = "mariadb"
     columns = "id int PRIMARY KEY, n int, name text, price decimal(20, 6), at timestamp(6) NULL"
     insert = (
-        "INSERT INTO {table} VALUES (%s, %s, %s, 0.000001, '2026-03-01 10:00:00.000001') "
+        "INSERT INTO {table} (id, n, name, price, at) "
+        "VALUES (%s, %s, %s, 0.000001, '2026-03-01 10:00:00.000001') "
         "ON DUPLICATE KEY UPDATE n = VALUES(n), name = VALUES(name)"
     )
     fill = (
@@ -124,8 +126,9 @@ class Workload(threading.Thread):
     The workload waits after each part of the operations until `allow` begins the next one.
 
     A transaction inserts, updates, deletes or changes keys; one in seven is rolled back, and one in
-    a hundred changes many rows. A lost connection is made again: the transaction may have been
-    committed, so only the table knows its rows.
+    a hundred changes many rows. After half of the operations the table gets a further column. A
+    lost connection is made again: the transaction may have been committed, so only the table knows
+    its rows.
     """
 
     def __init__(
@@ -137,6 +140,7 @@ class Workload(threading.Thread):
         self._part = self._allowed = -(-operations // parts)
         self.ended = threading.Event()
         self.error: BaseException | None = None
+        self._has_extra = False
         self._dice = random.Random(seed)
 
     def allow(self) -> None:
@@ -155,6 +159,11 @@ class Workload(threading.Thread):
     def _work(self, client: Any) -> None:
         with client.cursor() as cursor:
             while self.done < self.operations and not self.ended.is_set():
+                if not self._has_extra and self.done >= self.operations // 2:
+                    table = self.origin.table
+                    cursor.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS extra int")
+                    client.commit()
+                    self._has_extra = True
                 if self.done >= self._allowed:
                     time.sleep(0.02)
                     continue
@@ -181,7 +190,9 @@ class Workload(threading.Thread):
 
     def _update(self) -> tuple[str, tuple[Any, ...]]:
         key = self._key()
-        statement = f"UPDATE {self.origin.table} SET n = n + 1, price = price * -1, name = NULL "
+        extra = ", extra = n" if self._has_extra else ""
+        changes = f"n = n + 1, price = price * -1, name = NULL{extra}"
+        statement = f"UPDATE {self.origin.table} SET {changes}"
         return f"{statement} WHERE id BETWEEN %s AND %s", (key, key + 3)
 
     def _delete(self) -> tuple[str, tuple[Any, ...]]:

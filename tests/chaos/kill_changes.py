@@ -4,9 +4,9 @@
 
 The changes of a table in PostgreSQL and of one in MariaDB go to tables of PostgreSQL, SQLite,
 ClickHouse and Delta Lake, by one file. Random transactions change both tables from the start of the
-first snapshot on. The run is killed by SIGKILL, at random either the driver alone or all processes
-at once, and started again, and each database is killed once. In the end all tables are those of the
-origins.
+first snapshot on, and each table gets a further column. The run is killed by SIGKILL, at random
+either the driver alone or all processes at once, and started again, and each database is killed
+once. In the end all tables are those of the origins.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from change_workload import MariaDbTable, Origin, PostgresTable, Rows, Workload,
 from clickhouse_connect.driver.exceptions import DatabaseError
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
-from psycopg.errors import UndefinedTable
+from psycopg.errors import UndefinedColumn, UndefinedTable
 from victim import Victim
 
 from servers.clickhouse import DATABASE, ClickHouse
 from servers.mariadb import MariaDb
 from servers.postgres import PASSWORD, Postgres
 
-COLUMNS = "id, n, name, price, at"
+COLUMNS = "id, n, name, price, at, extra"
 LONGEST = 200.0
 """Seconds until the targets have the rows of the origins."""
 
@@ -72,7 +72,7 @@ class Copies:
             f"table: {self._warehouse_table}",
             "delta": f"path: {self.name}.delta",
         }
-        common = f"from: {self.name}, mode: upsert"
+        common = f"from: {self.name}, mode: upsert, schema_changes: apply"
         return "".join(
             f"  {self.name}_{type_}: {{type: {type_}, {common}, {options}}}\n"
             for type_, options in targets.items()
@@ -118,8 +118,11 @@ class Copies:
                 yield f"and {len(extra)} that are not there, as {sorted(extra)[:5]}"
 
     def are_equal(self) -> bool:
-        """Whether all targets have the rows of the origin; a target may not exist yet."""
-        missing = (sqlite3.OperationalError, UndefinedTable, DatabaseError, TableNotFoundError)
+        """Whether all targets have the rows of the origin; a target or a column may be missing."""
+        missing = (
+            sqlite3.OperationalError, UndefinedTable, UndefinedColumn, DatabaseError,
+            TableNotFoundError, KeyError,
+        )  # fmt: skip
         try:
             return not any(True for _ in self.differences())
         except missing:
@@ -128,8 +131,8 @@ class Copies:
 
 def _rows(found: Any) -> Rows:
     return {
-        int(id_): (n, name, None if price is None else Decimal(str(price)), _time(at))
-        for id_, n, name, price, at in found
+        int(id_): (n, name, None if price is None else Decimal(str(price)), _time(at), extra)
+        for id_, n, name, price, at, extra in found
     }
 
 

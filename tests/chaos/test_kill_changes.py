@@ -22,6 +22,7 @@ from servers.postgres import PASSWORD, Postgres
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 BETWEEN_SINKS = Change("*/penstock-batch.json", "after", 3)
+WITHIN_A_SCHEMA_CHANGE = Change("*/plan.json", "before", 2)
 
 
 def test_copies_are_equal(
@@ -41,16 +42,16 @@ def test_copies_are_equal(
     all_copies = create(tmp_path, servers, rows=2000)
     file = tmp_path / "pipeline.yaml"
     with workloads(all_copies, 3000, parts=3, keys=6000, seed=7) as running:
-        assert run_until_killed(file, BETWEEN_SINKS, penstock_spark)
-        for each in running:
-            each.allow()
+        for moment in (BETWEEN_SINKS, WITHIN_A_SCHEMA_CHANGE):
+            assert run_until_killed(file, moment, penstock_spark)
+            for each in running:
+                each.allow()
         handle = app.start(file, spark=penstock_spark.newSession())
         for receiver in receivers[-2:]:
             receiver.kill()
         for server in (postgres, mariadb):
             kill_server(server, random.Random(7))
         for each in running:
-            each.allow()
             each.join()
         await_equal(all_copies)
         handle.stop()

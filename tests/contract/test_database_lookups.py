@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.sqlite import SqliteSource
 from penstock.connectors.sqlite.connection import SqliteConnection
 from penstock.core.errors import PlanError
-from penstock.sdk import Context, LookupSource, Read
+from penstock.sdk import BatchId, Context, LookupSource, Read, registry
 from penstock.sdk.database import Connection, TableSource
+from unit.plan.plans import memory, planned
 
 HOSTILE = "x'; DROP TABLE t; --\\\"%s?$1"
 ROWS = [(1, "a", "1.50"), (1, "A", "2.50"), (2, HOSTILE, None), (3, "", "-0.01"), (4, "ä", "9.99")]
@@ -157,3 +159,31 @@ def test_options_of_streams(database: Database) -> None:
         database.lookup(table="t", watch=True)
     with pytest.raises(PlanError, match="no primary key is declared"):
         database.lookup(query="SELECT 1 AS id")
+
+
+def test_values_of_a_dynamic_table(database: Database, tmp_path: Path) -> None:
+    """The sink of a table creates the table, and its source looks the values up."""
+    type_ = {source: name for name, source in registry.importable("source")}[database.source]
+    table = {
+        "type": "dynamic_table", "sql": "SELECT s FROM rows", "column": "Größe",
+        "time_column": "at",
+        "storage": {"type": type_, **database.options, "table": database.table},
+    }  # fmt: skip
+    sources = {"rows": {"type": "memory", "rows": [], "schema": "s STRING"}}
+    document = {"sources": sources, "transforms": {"values": table}}
+    nodes = planned(tmp_path, {**document, "sinks": {"out": memory("rows")}}).nodes
+    sink, source = nodes["values_fill"].sink, nodes["values"].source
+    assert isinstance(source, LookupSource)
+    values = ["a", "A", "ä", "a ", "", "ss", "ß", "\U0001f600", HOSTILE]
+    for number in (1, 1, 2):
+        at = pa.array([datetime.now(UTC)] * len(values), pa.timestamp("us", tz="UTC"))
+        rows = pa.RecordBatch.from_arrays([pa.array(values), at], names=["Größe", "at"])
+        sink.prepare(rows.schema)
+        client, batch = sink.open(), BatchId("q", number, str(number))
+        writer = sink.writer(client, batch, 0, rows.schema)
+        assert [*writer.write(rows)] == []
+        sink.commit(batch, [writer.commit()])
+        client.close()
+    asked = pa.RecordBatch.from_pydict({"Größe": [*values, "b", "Ä", "a  ", "SS"]})
+    rows, bad = database.find(source.with_state(tmp_path), asked)
+    assert bad == [] and sorted(row["Größe"] for row in rows) == sorted(values)

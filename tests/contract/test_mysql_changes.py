@@ -322,9 +322,166 @@ def test_keys_and_values_that_are_not_sent(
         "ALTER TABLE t ADD COLUMN more int FIRST", "INSERT INTO t VALUES (3, 8, 'k', 8)",
     )  # fmt: skip
     changes.until(lambda: len(changes.table()) == 2)
-    assert changes.table()["k", 8] == {"a": 8, "b": "k", "big": None, "n": 8}
+    assert changes.table()["k", 8] == {"a": 8, "b": "k", "big": None, "n": 8, "more": 3}
     db("DELETE FROM t")
     changes.until(lambda: changes.table() == {})
+
+
+def test_columns_that_change(db: Execute, changes: Any, mariadb: MariaDb, database: str) -> None:
+    """Rows after a change of the schema have all values, also if it comes between two runs."""
+    db(
+        "CREATE TABLE t (id int PRIMARY KEY, n smallint unsigned NOT NULL, old text, flag bool)",
+        "INSERT INTO t SELECT seq, seq, 'old', 1 FROM seq_1_to_5",
+    )
+    changes = changes()
+    changes.start()
+
+    def same() -> bool:
+        return bool(changes.table() == rows_of(mariadb, database))
+
+    changes.until(lambda: len(changes.table()) == 5)
+    db(
+        "ALTER TABLE t ADD COLUMN added decimal(5, 2) AFTER id, ADD is_new bool",
+        "INSERT INTO t VALUES (6, 1.25, 6, 'x', 0, 1)",
+        "ALTER TABLE t MODIFY n bigint unsigned, ADD doc json, MODIFY added decimal(9, 4)",
+        "INSERT INTO t VALUES (7, 12345.6789, 18446744073709551615, 'x', 0, 0, '{}')",
+        "UPDATE t SET is_new = 1 WHERE id = 1",
+    )
+    changes.until(same)
+    assert changes.table()[6,]["is_new"] is True and changes.table()[7,]["doc"] == "{}"
+    assert changes.table()[7,]["n"] == 18446744073709551615
+    changes.stop()
+    db(
+        "ALTER TABLE t DROP COLUMN old, RENAME COLUMN doc TO document",
+        "INSERT INTO t VALUES (8, 1, 8, 1, 1, '[]')",
+    )
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 8)
+    assert changes.table()[8,] == {
+        "id": 8, "added": 1, "n": 8, "flag": True, "is_new": True, "document": "[]", "old": None,
+        "doc": None,
+    }  # fmt: skip
+
+
+def test_changes_of_types_without_a_common_type(db: Execute, changes: Any) -> None:
+    """The error comes before the first row that does not fit; declared columns go on."""
+    db("CREATE TABLE t (id int PRIMARY KEY, code text)", "INSERT INTO t VALUES (1, 1)")
+    changes = changes()
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 1)
+    db("ALTER TABLE t MODIFY code int", "INSERT INTO t VALUES (2, 2)")
+    error = fails(changes, "was STRING and is INT at bin.0")
+    assert error.code == "incompatible-schema" and 'column "code"' in error.message
+    assert len(changes.table()) == 1
+    changes.source.follows_schema = False
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 2)
+    assert changes.table()[2,]["code"] == "2"
+
+
+def test_random_changes_of_rows_and_columns(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns are added and widened while rows change, and chunks are read again and again."""
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 1000)
+    db("CREATE TABLE t (id int PRIMARY KEY, n smallint)",
+        "INSERT INTO t SELECT seq, 0 FROM seq_1_to_8000")  # fmt: skip
+    changes = changes()
+    ended, altered = threading.Event(), threading.Event()
+    rng = random.Random(3)
+
+    def work() -> None:
+        with mariadb.client(database=database, autocommit=False) as client:
+            execute, columns = executor(client), ["n"]
+            while not ended.is_set():
+                if altered.is_set():
+                    altered.clear()
+                    columns.append(f"c{len(columns)}")
+                    type_ = ("int", "bigint", "decimal(30, 4)")[min(len(columns) - 2, 2)]
+                    execute(f"ALTER TABLE t ADD COLUMN {columns[-1]} int FIRST, MODIFY n {type_}")
+                key, name = rng.randrange(1, 9000), rng.choice(columns)
+                value = rng.randrange(-32_000, 32_000)
+                execute(
+                    f"INSERT INTO t (id, {name}) VALUES ({key}, {value}) "
+                    f"ON DUPLICATE KEY UPDATE {name} = {value}",
+                    f"DELETE FROM t WHERE id BETWEEN {key + 1} AND {key + 2}",
+                )
+                client.rollback() if key % 9 == 0 else client.commit()
+                time.sleep(0.001)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        for part in (1000, 3000, 5000):
+            changes.start()
+            changes.until(lambda part=part: len([*changes.rows, *changes.read()]) > part)
+            altered.set()
+            changes.until(lambda: not altered.is_set())
+            changes.stop()
+        changes.start()
+        count = len(changes.rows)
+        changes.until(lambda: len([*changes.rows, *changes.read()]) > count + 500)
+    finally:
+        ended.set()
+        worker.join()
+    changes.until(lambda: changes.table() == rows_of(mariadb, database))
+    assert {"c1", "c2", "c3"} < {*changes.source.columns.names}
+    first = [row["id"] for row in changes.rows if row["snapshot"]]
+    assert len(first) == len(set(first))
+
+
+def test_tables_of_one_connection(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """Tables are read by one process, which is killed; one is added later, one is read again."""
+    for name in ("t", "u", "v"):
+        db(f"CREATE TABLE {name} (id int PRIMARY KEY, n int)",
+            f"INSERT INTO {name} SELECT seq, 0 FROM seq_1_to_3000")  # fmt: skip
+    options = {"server_id": 4711, "process": True}
+    first, second = changes("t", **options), changes("u", state="u", **options)
+    first.others = [second]
+    ended, rng = threading.Event(), random.Random(5)
+
+    def work() -> None:
+        with mariadb.client(database=database, autocommit=False) as client:
+            execute = executor(client)
+            while not ended.is_set():
+                key = rng.randrange(1, 3200)
+                for name in sorted(rng.sample("tuv", 2)):
+                    execute(
+                        f"INSERT INTO {name} VALUES ({key}, 1) ON DUPLICATE KEY UPDATE n = n + 1",
+                        f"DELETE FROM {name} WHERE id = {key + 5000}",
+                    )
+                client.rollback() if key % 9 == 0 else client.commit()
+                time.sleep(0.001)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        first.start()
+        first.until(lambda: len(second.table()) > 1000)
+        first.kill()
+        first.until(lambda: min(len(first.table()), len(second.table())) >= 3000)
+        first.stop()
+        # The log has statements about tables before they are read.
+        db("CREATE TABLE w (id int PRIMARY KEY, n int)", "DROP TABLE w",
+            "CREATE TABLE w LIKE t", "INSERT INTO w VALUES (1, 1)")  # fmt: skip
+        added = [changes(name, state=f"new-{name}", **options) for name in ("v", "u", "w")]
+        first.others = added
+        first.start()
+        first.until(lambda: len(added[0].table()) > 1000)
+        first.kill()
+        first.until(lambda: min(len(added[0].table()), len(added[1].table())) >= 3000)
+        db("ALTER TABLE w ADD COLUMN more int", "INSERT INTO w VALUES (2, 2, 2)")
+    finally:
+        ended.set()
+        worker.join()
+    for table, name in zip((first, *added), "tvuw", strict=True):
+        first.until(lambda t=table, n=name: t.table() == rows_of(mariadb, database, n))
+        keys = [row["id"] for row in table.rows if row["snapshot"]]
+        assert len(keys) == len(set(keys))
+    db("DROP TABLE w")
+    assert "was dropped" in fails(first, f'"{database}.w"').message
 
 
 def test_names_of_tables_and_columns(db: Execute, mariadb: MariaDb, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,8 @@ def test_random_changes_during_the_snapshot(
             client.autocommit = False
             while not ended.is_set():
                 statement, key = rng.choice(statements), rng.randrange(1, 60_010)
-                client.execute(statement, (key,) * statement.count("%s"))
+                with suppress(psycopg.errors.UniqueViolation):
+                    client.execute(statement, (key,) * statement.count("%s"))
                 client.rollback() if key % 7 == 0 else client.commit()
 
     worker = threading.Thread(target=work)
@@ -210,6 +212,193 @@ def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: st
     assert fails(second, "does not exist: changes since").code == "data-gone"
 
 
+def test_columns_that_change(db: Any, changes: Any) -> None:
+    """Rows after a change of the schema have all values, also if it comes between two runs."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL, tags int[], old text)")
+    db.execute("INSERT INTO t SELECT n, n, ARRAY[n], 'old' FROM generate_series(1, 5) AS n")
+    changes = changes()
+    changes.start()
+    changes.until(lambda: changes.table() == rows_of(db))
+    db.execute("UPDATE t SET n = 0 WHERE id = 1")
+    db.execute("ALTER TABLE t ADD COLUMN added numeric(5, 2), ADD twice int "
+               "GENERATED ALWAYS AS (id * 2) STORED")  # fmt: skip
+    db.execute("INSERT INTO t VALUES (6, 6, ARRAY[6], 'x', 1.25)")
+    db.execute("ALTER TABLE t ALTER n TYPE bigint, ALTER tags TYPE bigint[], ADD doc jsonb")
+    big = 1 << 40
+    values = f"7, {big}, ARRAY[{big}], 'x', 2, DEFAULT, '{{\"a\": 1}}'"
+    db.execute(f"INSERT INTO t VALUES ({values})")
+    changes.until(lambda: len(changes.table()) == 7)
+    assert changes.table()[6,] == {
+        "id": 6, "n": 6, "tags": [6], "old": "x", "added": Decimal("1.25"), "twice": 12,
+        "doc": None,
+    }  # fmt: skip
+    assert changes.table()[7,]["n"] == big and changes.table()[7,]["tags"] == [big]
+    assert changes.table()[7,]["doc"] == '{"a": 1}' and changes.table()[1,]["added"] is None
+    changes.stop()
+    db.execute("ALTER TABLE t DROP COLUMN old")
+    db.execute("ALTER TABLE t ALTER added TYPE numeric(12, 4)")
+    db.execute("ALTER TABLE t RENAME COLUMN doc TO document")
+    db.execute("ALTER TABLE t ALTER n TYPE int USING 0")
+    db.execute("INSERT INTO t VALUES (8, 8, NULL, 12345678.1234, DEFAULT, '[]')")
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 8)
+    assert changes.table()[8,] == {
+        "id": 8, "n": 8, "tags": None, "old": None, "added": Decimal("12345678.1234"), "twice": 16,
+        "doc": None, "document": "[]",
+    }  # fmt: skip
+    assert str(changes.source.columns.field("n").type) == "int64"
+
+
+def test_changes_of_types_without_a_common_type(db: Any, changes: Any) -> None:
+    """The error comes before the first row that does not fit; declared columns go on."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, code text, other int)")
+    changes = changes()
+    changes.start()
+    db.execute("INSERT INTO t VALUES (1, '1', 1)")
+    changes.until(lambda: len(changes.table()) == 1)
+    db.execute("ALTER TABLE t ALTER code TYPE int USING code::int")
+    db.execute("INSERT INTO t VALUES (2, 2, 2)")
+    error = fails(changes, 'column "code" of the table')
+    assert error.code == "incompatible-schema" and "was STRING and is INT at " in error.message
+    assert "schema" in str(error.hint)
+    # The error comes again, and the row is not lost.
+    fails(changes, 'column "code" of the table')
+    assert len(changes.table()) == 1
+    changes.source.follows_schema = False
+    db.execute("ALTER TABLE t ADD COLUMN more int")
+    db.execute("INSERT INTO t VALUES (3, 3, 3, 3)")
+    changes.start()
+    changes.until(lambda: len(changes.table()) == 3)
+    assert changes.table()[3,] == {"id": 3, "code": "3", "other": 3}
+    changes.stop()
+    changes.source.follows_schema = True
+    db.execute('ALTER TABLE t ADD COLUMN "OTHER" int; ALTER TABLE t ALTER code TYPE text')
+    db.execute("INSERT INTO t VALUES (4, '4', 4, 4, 4)")
+    assert 'has the name of the column "other"' in str(fails(changes, '"OTHER"').message)
+
+
+def test_random_changes_of_rows_and_columns(
+    db: Any, changes: Any, postgres: Postgres, schema: str
+) -> None:
+    """Columns are added and widened while rows change and chunks are read, with three kills."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n smallint)")
+    db.execute("INSERT INTO t SELECT n, 0 FROM generate_series(1, 25000) AS n")
+    changes = changes()
+    ended, altered = threading.Event(), threading.Event()
+    rng = random.Random(3)
+
+    def work() -> None:
+        with postgres.client(options=f"-c search_path={schema}") as client:
+            client.autocommit = False
+            columns = ["n"]
+            while not ended.is_set():
+                key, value = rng.randrange(1, 26_000), rng.randrange(-32_000, 32_000)
+                if altered.is_set():
+                    altered.clear()
+                    columns.append(f"c{len(columns)}")
+                    client.execute(f"ALTER TABLE t ADD COLUMN {columns[-1]} int")
+                    widths = ("int", "bigint", "numeric(30, 4)")
+                    type_ = widths[min(len(columns) - 2, 2)]
+                    client.execute(f"ALTER TABLE t ALTER n TYPE {type_}")
+                    client.commit()
+                name = rng.choice(columns)
+                client.execute(
+                    f"INSERT INTO t (id, {name}) VALUES (%s, %s) "
+                    f"ON CONFLICT (id) DO UPDATE SET {name} = excluded.{name}", (key, value)
+                )  # fmt: skip
+                client.execute("DELETE FROM t WHERE id BETWEEN %s AND %s", (key + 1, key + 3))
+                client.rollback() if key % 9 == 0 else client.commit()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        changes.start()
+        for part in (3000, 9000, 18_000):
+            changes.until(lambda part=part: len([*changes.rows, *changes.read()]) > part)
+            altered.set()
+            changes.until(lambda: not altered.is_set())
+            changes.kill()
+        count = len(changes.rows)
+        changes.until(lambda: len([*changes.rows, *changes.read()]) > count + 2000)
+    finally:
+        ended.set()
+        worker.join()
+    time.sleep(1)
+    a, b = changes.table(), rows_of(db)
+    print(
+        "DIFF",
+        len(a),
+        len(b),
+        [(k, a.get(k), b.get(k)) for k in {*a, *b} if a.get(k) != b.get(k)][:5],
+        changes.source.columns,
+    )
+    changes.until(lambda: changes.table() == rows_of(db))
+    assert {"c1", "c2", "c3"} < {*changes.source.columns.names}
+    first = [row["id"] for row in changes.rows if row["snapshot"]]
+    assert len(first) == len(set(first))
+
+
+def test_tables_of_one_slot(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:
+    """Tables are read by one process, which is killed; one is added later, one is read again."""
+    for name in ("t", "u", "v"):
+        db.execute(f"CREATE TABLE {name} (id int PRIMARY KEY, n int)")
+        db.execute(f"INSERT INTO {name} SELECT n, 0 FROM generate_series(1, 4000) AS n")
+    first, second = changes("t"), changes("u", state="u")
+    first.others = [second]
+    ended, rng = threading.Event(), random.Random(5)
+
+    def work() -> None:
+        with postgres.client(options=f"-c search_path={schema}") as client:
+            client.autocommit = False
+            while not ended.is_set():
+                key = rng.randrange(1, 13_000)
+                for name in sorted(rng.sample("tuv", 2)):
+                    client.execute(
+                        f"INSERT INTO {name} VALUES (%s, 1) ON CONFLICT (id) "
+                        f"DO UPDATE SET n = {name}.n + 1", (key,)
+                    )  # fmt: skip
+                    client.execute(f"DELETE FROM {name} WHERE id = %s", (key + 20_000,))
+                client.rollback() if key % 9 == 0 else client.commit()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    with postgres.client(options=f"-c search_path={schema}") as open_:
+        try:
+            first.start()
+            first.until(lambda: len(second.table()) > 1500)
+            first.kill()
+            first.until(lambda: min(len(first.table()), len(second.table())) >= 4000)
+            first.stop()
+            open_.autocommit = False
+            open_.execute("INSERT INTO v VALUES (30000, 5)")
+            third, again = changes("v", state="v"), changes("u", state="again")
+            first.others = [third, again]
+            first.start()
+            first.until(lambda: _is_published(db, schema, "v"))
+            time.sleep(1)
+            open_.execute("INSERT INTO v VALUES (30001, 5)")
+            assert third.read() == []
+            open_.commit()
+            first.until(lambda: len(third.table()) > 1500)
+            first.kill()
+            first.until(lambda: min(len(third.table()), len(again.table())) >= 4000)
+        finally:
+            ended.set()
+            worker.join()
+    for table, name in ((first, "t"), (third, "v"), (again, "u")):
+        first.until(lambda table=table, name=name: table.table() == rows_of(db, name))
+        keys = [row["id"] for row in table.rows if row["snapshot"]]
+        assert len(keys) == len(set(keys))
+    assert (30_001,) in third.table()
+    query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name LIKE %s"
+    assert db.execute(query, (f"%{schema}%",)).fetchone() == (1,)
+
+
+def _is_published(db: Any, publication: str, table: str) -> bool:
+    query = "SELECT count(*) FROM pg_publication_tables WHERE pubname = %s AND tablename = %s"
+    return bool(db.execute(query, (publication, table)).fetchone()[0])
+
+
 def test_discovered_tables(
     db: Any, postgres: Postgres, schema: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,7 +416,10 @@ def test_discovered_tables(
     assert text.count("changes: true") == 1
     assert PASSWORD not in text.replace(f"username: {auth['username']}", "")
     assert "# Set the environment variable POSTGRES_PASSWORD." in text
-    assert "password: ${POSTGRES_PASSWORD}" in text
+    assert "password: ${POSTGRES_PASSWORD}" in text and "slot:" not in text
+    db.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    assert main([*words, f"{schema}.t", f"{schema}.other", f"{schema}.keyless"]) == 0
+    assert capsys.readouterr().out.count("slot: penstock_postgres") == 2
     assert not db.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (schema,)).fetchall()
 
 

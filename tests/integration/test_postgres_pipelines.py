@@ -44,6 +44,10 @@ sinks:
     group_by: [customer]
     aggregates: {{orders: {{function: count}}, total: {{function: sum, column: amount}}}}
 """
+OTHER_TABLE = """\
+  customers:
+    {{type: postgres, connection: db, table: {schema}.customers, changes: true, slot: {schema}}}
+transforms:"""
 TOTALS = "SELECT customer, count(*), sum(amount) FROM orders GROUP BY customer ORDER BY customer"
 
 
@@ -98,6 +102,53 @@ def test_a_snapshot_larger_than_the_journal(
         db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
 
 
+def test_a_column_that_is_added_during_a_run(
+    postgres: Postgres, workspace: Workspace, monkeypatch: Any
+) -> None:
+    """A copy gains the column in the same run; totals and another table of the slot go on."""
+    schema = postgres.new_schema()
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    text = PIPELINE.format(url=postgres.login["url"], user=USER, schema=schema)
+    text = text.replace("table: orders, mode", "table: orders, schema_changes: apply, mode")
+    text = text.replace("transforms:", OTHER_TABLE.format(schema=schema)).replace(
+        "sinks:", "sinks:\n  names: {type: sqlite, from: customers, path: shop.db, mode: upsert, "
+        "table: customers}"
+    )  # fmt: skip
+    with postgres.client(options=f"-c search_path={schema}") as db:
+        db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10, 2))")
+        db.execute("INSERT INTO orders SELECT n, 'c', n FROM generate_series(1, 50) AS n")
+        db.execute("CREATE TABLE customers (name text PRIMARY KEY)")
+        db.execute("INSERT INTO customers VALUES ('c')")
+        handle = workspace.start(text)
+        _until(lambda: len(_totals(db)) == 1 and _copied(workspace) == _orders(db), handle)
+        db.execute("ALTER TABLE orders ADD COLUMN note text")
+        db.execute("INSERT INTO orders VALUES (51, 'd', 1, 'first'), (52, 'd', 2, 'x')")
+        db.execute("INSERT INTO customers VALUES ('d')")
+        _until(lambda: _read(workspace, "SELECT name FROM customers") == [("c",), ("d",)], handle)
+        _until(lambda: _notes(workspace) == [(51, "first"), (52, "x")], handle)
+        _until(lambda: _totals(db) == db.execute(TOTALS).fetchall(), handle)
+        db.execute("ALTER TABLE orders ADD COLUMN more int")
+        handle.stop()
+        outcome = handle.wait(60)
+        assert outcome is not None and outcome.errors == {} and outcome.ending == "stopped"
+        assert [event.name for event in handle.events()].count("changed schema") == 1
+        db.execute("UPDATE orders SET more = id, note = 'last' WHERE id = 52")
+        workspace.run(text, until="caught_up")
+        assert _notes(workspace) == [(51, "first"), (52, "last")]
+        assert _copied(workspace) == _orders(db)
+        db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+
+
+def _notes(workspace: Workspace) -> list[Any]:
+    return _read(workspace, "SELECT id, note FROM orders WHERE note IS NOT NULL ORDER BY id")
+
+
+def _read(workspace: Workspace, query: str) -> list[Any]:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(workspace.root / "shop.db")) as db:
+        return db.execute(query).fetchall()
+    return []
+
+
 def _orders(db: Any) -> list[Any]:
     query = "SELECT id, customer, amount::text FROM orders ORDER BY id"
     return list(db.execute(query).fetchall())
@@ -111,9 +162,7 @@ def _totals(db: Any, table: str = "totals") -> list[Any]:
 
 
 def _copied(workspace: Workspace) -> list[Any]:
-    with suppress(sqlite3.Error), closing(sqlite3.connect(workspace.root / "shop.db")) as db:
-        return db.execute("SELECT id, customer, amount FROM orders ORDER BY id").fetchall()
-    return []
+    return _read(workspace, "SELECT id, customer, amount FROM orders ORDER BY id")
 
 
 def _until(condition: Callable[[], bool], handle: Any, seconds: float = 90) -> None:

@@ -183,6 +183,8 @@ def _row(node: NodeFacts) -> tuple[str, str, str, str]:
         "lookup" if node.lookup else "static" if node.static else "",
         f"watermark {node.watermark}" if node.watermark else "",
         f"keeps {node.state}" if node.state else "",
+        f"checks {', '.join(node.checks)}" if node.checks else "",
+        f"fills {node.dynamic_table}" if node.kind == "sink" and node.dynamic_table else "",
     ]
     summary = ", ".join(fact for fact in facts if fact)
     columns = "?" if node.columns is None else ", ".join(map(str, node.columns))
@@ -218,3 +220,7 @@ def _print_mermaid(explanation: Explanation) -> None:
     for node in explanation.nodes:
         for name in node.inputs:
             print(f"  {name} --> {node.name}")
+        for name in node.checks:
+            print(f"  {name} -.-> {node.name}")
+        if node.kind == "sink" and node.dynamic_table:
+            print(f"  {node.name} -.-> {node.dynamic_table}")

@@ -56,6 +56,7 @@ COMMANDS = (
     Command("sql", RUN, "Start a SQL shell."),
     Command("status", RUN, "Show the state, metrics and last runs of a pipeline."),
     Command("stop", RUN, "Stop a running pipeline after its current batch."),
+    Command("compact", RUN, "Combine the small files of the tables of sinks."),
     Command("quickstart", RUN, "Run a sample pipeline, without a file."),
     Command("test", RUN, "Run the test cases of pipeline files."),
     Command("new", WRITE, "Print a template of a pipeline file, with comments and a test case."),

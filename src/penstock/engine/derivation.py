@@ -29,7 +29,10 @@ from penstock.engine.catalyst.views import create_view
 from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.deduplication.plan import by_event_time
 from penstock.engine.functions.register import name_columns, register_functions
+from penstock.engine.lookups.key_lookup import KeyLookup
 from penstock.engine.lookups.lookup_joins import join_lookups
+from penstock.engine.lookups.node_lookup import key_lookup
+from penstock.engine.lookups.table_checks import check_types, registered_checks
 from penstock.engine.sources.known_operations import KnownOperations
 from penstock.engine.tasks.function import Chain, Step
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
@@ -93,10 +96,12 @@ class Derivation(BuildContext):
         with locate_errors(self.plan, node):
             if node.frame_transform is not None:
                 self.register_functions(session)
-                frame = self._analyzed(node, inputs, query, session)
+                checks = self._checks(node, query)
+                with registered_checks(checks, session):
+                    frame = self._analyzed(node, inputs, query, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
-                self._verify(node, frame, inputs)
+                self._verify(node, frame, inputs, checks)
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
@@ -204,9 +209,18 @@ class Derivation(BuildContext):
             register_functions(self.plan.functions, session)
             self.analysis.registered.add(key)
 
-    def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
+    def _checks(self, node: Node, query: Query) -> dict[str, KeyLookup]:
+        """Returns the lookups of the dynamic tables that a node checks."""
+        tables = [self.plan.nodes[name] for name in node.checked_tables]
+        return {table.name: key_lookup(self, table, query) for table in tables}
+
+    def _verify(
+        self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame],
+        checks: Mapping[str, KeyLookup],
+    ) -> None:  # fmt: skip
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
         if node.name not in self.analysis.verified:
+            check_types(frame, checks)
             streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
             check_decisions(node, frame, streams)
             self.analysis.verified.add(node.name)

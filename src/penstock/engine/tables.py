@@ -14,21 +14,18 @@ from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.catalyst.variants import mark_variants
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.checkpoints.offset_log import OffsetLog
-from penstock.engine.lookups.key_lookup import KeyLookup
 from penstock.engine.lookups.lookup_rows import apply_changes
 from penstock.engine.lookups.lookup_symbols import lookup_table
 from penstock.engine.lookups.lookup_table import LOOKUPS, LookupTask
+from penstock.engine.lookups.node_lookup import key_lookup
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_readers import read_all
-from penstock.engine.sources.source_tasks import make_source_task, source_rows, typed_source
+from penstock.engine.sources.source_tasks import make_source_task
 from penstock.engine.updating.kept_tables import has_changed, is_kept, keep_table, kept_table
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Query
-from penstock.sdk import Capability, LookupSource
+from penstock.sdk import Capability
 from penstock.spec.node_models import Lookup
-
-CACHE_BYTES = 8 << 20
-"""The default size of the cache of a lookup table in a process."""
 
 
 @dataclass
@@ -124,26 +121,10 @@ class TableReader(BuildContext):
         key = self.checkpoint or Path(), node.name
         if key not in self._lookups:
             with locate_errors(self.plan, node):
-                lookup = self._key_lookup(node, query)
+                lookup = key_lookup(self, node, query)
                 frame = lookup_table(lookup, self.session)
                 self._lookups[key] = mark_variants(frame, lookup.rows)
         return self._lookups[key]
-
-    def _key_lookup(self, node: Node, query: Query) -> KeyLookup:
-        """Returns the parameters of the lookups of a node in tasks."""
-        source, options = node.source, node.lookup
-        assert isinstance(source, LookupSource) and options is not None
-        rows = source_rows(node)
-        limit = options.cache.max_bytes
-        return KeyLookup(
-            typed_source(source, rows),
-            pa.schema([field.with_nullable(True) for field in rows]),
-            source.metadata_columns,
-            replace(self.make_spool(node, query, "decode"), by_content=True),
-            options.cache.ttl,
-            CACHE_BYTES if limit is None else limit,
-            self.run_id,
-        )
 
     def _read_lookup(
         self, node: Node, query: Query, options: Lookup, checkpoint: Path

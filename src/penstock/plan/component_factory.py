@@ -66,7 +66,7 @@ class ComponentFactory:
         type_ = spec if isinstance(spec, str) else spec.get("type")
         if not isinstance(type_, str):
             known = ", ".join(registry.types("format"))
-            self._add_error(
+            self.add_error(
                 route, "expected the type of a format", code="missing-option",
                 hint=f"Set type to one of {known}.",
             )  # fmt: skip
@@ -101,7 +101,7 @@ class ComponentFactory:
             self._collect_errors(route, format_.check_messages)
             return len(self.errors) == count
         type_ = spec if isinstance(spec, str) else spec["type"]
-        self._add_error(
+        self.add_error(
             route, f"expected a format of messages, found {type_}, a format of files",
             code="no-messages", hint=f"Set format to one of {', '.join(message_formats())}.",
         )  # fmt: skip
@@ -120,8 +120,11 @@ class ComponentFactory:
     def _base(self, route: Route) -> Path:
         return self.source_map.base(route)
 
-    def _add_error(self, route: Route, message: str, *, code: str, hint: str | None) -> None:
-        where = self.source_map.value(route)
+    def add_error(
+        self, route: Route, message: str, *, code: str, hint: str | None, of_key: bool = False
+    ) -> None:
+        """Adds an error at a value, or at its key."""
+        where = self.source_map.key(route) if of_key else self.source_map.value(route)
         self.errors.append(PlanError(message, code=code, hint=hint, where=where))
 
 

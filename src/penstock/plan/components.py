@@ -95,7 +95,7 @@ class Components(ComponentFactory):
             if made is None:
                 continue
             if index < len(specs) - 1 and not made.is_bounded():
-                self._add_error(
+                self.add_error(
                     at, f"{subject} does not end; only the last phase may be unbounded",
                     code="unbounded-phase",
                     hint="Make it the last phase, or set options with an end.",
@@ -116,7 +116,7 @@ class Components(ComponentFactory):
         if made is None or len(self.errors) > count:
             return None
         if not isinstance(made, ReplayableSource) or isinstance(made, _NOT_IN_PHASES):
-            self._add_error(
+            self.add_error(
                 (*route, "type"), f"a source of type {spec.type} cannot be a phase",
                 code="invalid-option",
                 hint="Use a source whose records can be read again, such as files.",
@@ -160,7 +160,7 @@ class Components(ComponentFactory):
         if format_ is not None:
             source.format = self._make_format((*route, "format"), format_, source)
         elif Capability.BYTES in source.capabilities:
-            self._add_error(
+            self.add_error(
                 route, "a format is missing", code="missing-option",
                 hint=f"Set format to one of {', '.join(message_formats())}.",
             )  # fmt: skip

@@ -33,7 +33,8 @@ class Column:
 class NodeFacts:
     """A node. `columns` are the columns of its output, or of a sink's input; None if unknown.
 
-    `state` is a description of its state in a query; None without state.
+    `state` is a description of its state in a query; None without state. `dynamic_table` is the
+    dynamic table that the node belongs to, and `checks` are those that its SQL checks.
     """
 
     name: str
@@ -49,6 +50,8 @@ class NodeFacts:
     state: str | None
     on_error: str
     guarantee: Guarantee | None
+    dynamic_table: str | None = None
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,8 @@ def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
         state=_describe_state(node),
         on_error=node.on_error,
         guarantee=guarantee(plan, node) if node.kind == "sink" else None,
+        dynamic_table=node.dynamic_table,
+        checks=node.checked_tables,
     )
 
 

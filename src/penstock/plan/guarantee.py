@@ -23,6 +23,7 @@ class Guarantee:
 def guarantee(plan: Plan, sink: Node) -> Guarantee:
     """Returns the delivery guarantee of a sink, as far as the plan determines it."""
     names = upstream([sink.name], plan.nodes)
+    names |= {table for name in names for table in plan.nodes[name].checked_tables}
     above = [node for name, node in plan.nodes.items() if name in names]
     notes = tuple(_notes(sink, above))
     losses = tuple(_losses(above))
@@ -57,7 +58,7 @@ def _repetitions(sink: Node, above: list[Node]) -> Iterator[str]:
         else:
             yield f"{sink.label} writes a batch again when it is retried after a crash"
     for node in above:
-        if node.can(Capability.LOOKUP_BY_KEY):
+        if node.can(Capability.LOOKUP_BY_KEY) and not node.in_state:
             yield f"{node.label} may have other rows when a batch is retried"
         if not node.deterministic:
             hint = " (unless deterministic: true is set)" if node.batch_function else ""
@@ -72,6 +73,8 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
     for node in (*above, sink):
         if node.on_error == "drop":
             yield f"{node.label} drops failing records"
+        if node.in_state:
+            continue
         if node.can(Capability.LOOKUP_BY_KEY):
             yield f"{node.label} is read by key, and its rows are those of the time of a batch"
         elif node.lookup:

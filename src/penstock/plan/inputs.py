@@ -13,6 +13,7 @@ from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan.model import Node
 from penstock.plan.node_errors import node_error
+from penstock.plan.table_checks import declared_tables, with_checked_tables
 from penstock.spec.graph import list_nodes
 from penstock.spec.validate import Pipeline
 
@@ -50,9 +51,13 @@ class _Inputs:
             for name, node in nodes.items()
         }
         connected = {}
+        tables = [*declared_tables(self.pipeline)]
         for name, node in nodes.items():
             count = len(self.errors)
-            connected[name] = self._with_inputs(node, known, nodes, relations)
+            node = self._with_inputs(node, known, nodes, relations)
+            if name not in self.invalid:
+                node = with_checked_tables(node, tables, self.pipeline, self.errors)
+            connected[name] = node
             if len(self.errors) > count:
                 self.invalid.add(name)
         while True:
@@ -61,7 +66,7 @@ class _Inputs:
             except CycleError as error:
                 cycle = _rotate(error.args[1][:-1], list(connected))
             if any(connected[name].query_transform is not None for name in cycle):
-                self._add_cycle(cycle, connected[cycle[0]])
+                self._add_cycle(_written_cycle(cycle, connected), connected[cycle[0]])
             connected = {name: node for name, node in connected.items() if name not in cycle}
 
     def _add_cycle(self, cycle: list[str], first: Node) -> None:
@@ -82,7 +87,7 @@ class _Inputs:
             if self.pipeline.complete and relations - known:
                 named = frozenset(
                     name
-                    for name in known - {node.name}
+                    for name in known - {node.name, node.dynamic_table}
                     if name not in nodes or nodes[name].is_named
                 )
                 self._report_unknown_relations(node, relations - known, named)
@@ -120,7 +125,7 @@ class _Inputs:
         for name in sorted(unknown):
             where = node.where
             for sql in node.sql_texts:
-                path = ("transforms", node.name, *sql.route)
+                path = (*node.route, *sql.route)
                 where = self.source_map.value(path)
                 match = re.search(_relation_pattern(name), sql.written, re.IGNORECASE)
                 if match:
@@ -169,13 +174,21 @@ def _downstream(name: str, nodes: Nodes, read: Relations) -> set[str]:
 
 
 def _topological_order(nodes: Nodes) -> Iterator[str]:
-    """Yields the names, each after its inputs, otherwise in the order of `nodes`.
+    """Yields the names, each after its inputs and after the fills of the tables that it checks.
 
-    Raises CycleError.
+    Otherwise they are in the order of `nodes`. Raises CycleError.
     """
     position = {name: index for index, name in enumerate(nodes)}
+    fills = {node.dynamic_table: name for name, node in nodes.items() if node.kind == "sink"}
     sorter = TopologicalSorter(
-        {name: [n for n in node.inputs if n in nodes] for name, node in nodes.items()}
+        {
+            name: [
+                before
+                for before in (*node.inputs, *(fills.get(t, t) for t in node.checked_tables))
+                if before in nodes
+            ]
+            for name, node in nodes.items()
+        }
     )
     sorter.prepare()
     ready: list[tuple[int, str]] = []
@@ -185,6 +198,11 @@ def _topological_order(nodes: Nodes) -> Iterator[str]:
         _, name = heappop(ready)
         yield name
         sorter.done(name)
+
+
+def _written_cycle(cycle: list[str], nodes: Nodes) -> list[str]:
+    """Returns the names of a cycle in the file, where the parts of a dynamic table have one."""
+    return [*dict.fromkeys(nodes[name].dynamic_table or name for name in cycle)]
 
 
 def _rotate(cycle: list[str], order: list[str]) -> list[str]:

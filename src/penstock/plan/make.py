@@ -11,6 +11,7 @@ from penstock.core.names import written_name
 from penstock.plan import rules
 from penstock.plan.components import Components
 from penstock.plan.dialect import translate_queries
+from penstock.plan.dynamic_tables import DynamicTables
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.inputs import Nodes, resolve_inputs
 from penstock.plan.model import Node, Plan
@@ -24,6 +25,7 @@ from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.spec.source_map import locate_error
 from penstock.spec.valid_part import invalid_values
 from penstock.spec.validate import Pipeline
+from penstock.transforms.dynamic_table import DynamicTable
 
 Kind = Literal["source", "transform", "sink"]
 
@@ -115,12 +117,13 @@ class _Planner:
         self.invalid.add(node.name)
 
     def _nodes(self) -> Nodes:
-        nodes = {
+        nodes: dict[str, Node | None] = {
             name: self._node("source", name, source, ())
             for name, source in self.spec.sources.items()
         }
         for name, transform in self.spec.transforms.items():
-            nodes[name] = self._node("transform", name, transform, tuple(transform.inputs))
+            node = self._node("transform", name, transform, tuple(transform.inputs))
+            nodes |= {part.name: part for part in self._parts(node)}
         keys = {node.name: node.key for node in list_nodes(self.source_map) if node.kind == "sink"}
         for name, sink in self.spec.sinks.items():
             nodes[keys[name]] = self._node("sink", keys[name], sink, tuple(sink.inputs))
@@ -152,6 +155,18 @@ class _Planner:
         where = self.source_map.key(route)
         return Node(name, kind, component, spec, inputs, where, unknown_key=unknown_key)
 
+    def _parts(self, node: Node | None) -> list[Node]:
+        """Returns a transform, or the nodes of a dynamic table."""
+        if node is None or not isinstance(node.component, DynamicTable):
+            return [] if node is None else [node]
+        if node.name in self.invalid:
+            return []
+        names = [each.key for each in list_nodes(self.source_map)]
+        parts = DynamicTables(self.components, names).nodes(node)
+        if not parts:
+            self.invalid.add(node.name)
+        return parts
+
     def _dead_letter(self) -> Node | None:
         spec, count = self.spec.dead_letter, len(self.errors)
         if spec is None:
@@ -168,10 +183,11 @@ class _Planner:
         return Node("dead_letter", "sink", component, as_sink, (), where)
 
     def _valid_nodes(self, nodes: Nodes) -> Nodes:
-        """Returns the valid nodes whose inputs are valid."""
+        """Returns the valid nodes whose inputs, and the tables that they check, are valid."""
         valid: Nodes = {}
         for name, node in nodes.items():
-            if name not in self.invalid and all(input_ in valid for input_ in node.inputs):
+            needed = (*node.inputs, *node.checked_tables)
+            if name not in self.invalid and all(each in valid for each in needed):
                 valid[name] = node
         return valid
 

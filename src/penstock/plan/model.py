@@ -69,6 +69,10 @@ class Node:
     """Whether the output of a transform may have operations that its input has not."""
     complete_changes: bool = False
     """Whether each update and delete of the input has the whole row before."""
+    dynamic_table: str | None = None
+    """The dynamic table to which the node belongs (see `plan.dynamic_tables`)."""
+    checked_tables: tuple[str, ...] = ()
+    """The dynamic tables that the SQL of a transform checks or joins."""
 
     @property
     def type(self) -> str:
@@ -82,6 +86,8 @@ class Node:
     @property
     def route(self) -> tuple[str, str]:
         """The route of the node in its file."""
+        if self.dynamic_table is not None:
+            return "transforms", self.dynamic_table
         return f"{self.kind}s", self.written_name
 
     @property
@@ -101,6 +107,8 @@ class Node:
     @property
     def label(self) -> str:
         """The name in messages: `sink "table" (type: postgres)`."""
+        if self.dynamic_table is not None:
+            return f'dynamic table "{self.dynamic_table}"'
         return f'{self.kind} "{self.written_name}" (type: {self.type})'
 
     @property
@@ -122,6 +130,11 @@ class Node:
     def lookup(self) -> Lookup | None:
         """The options of a lookup table, which is read again when it changes; None for others."""
         return self.spec.lookup_table if isinstance(self.spec, SourceSpec) else None
+
+    @property
+    def in_state(self) -> bool:
+        """Whether the rows of a dynamic table are in the state directory."""
+        return self.dynamic_table is not None and self.type == "dynamic_table"
 
     @property
     def batch_function(self) -> Transform[Any] | None:
@@ -252,6 +265,19 @@ class Plan:
     def of(self, kind: str) -> Iterator[Node]:
         """Yields the nodes of a kind."""
         return (node for node in self.nodes.values() if node.kind == kind)
+
+    def fill_of(self, table: str) -> Node | None:
+        """Returns the sink that adds values to a dynamic table; None without a query."""
+        fills = (node for node in self.of("sink") if node.dynamic_table == table)
+        return next(fills, None)
+
+    def queries_of(self, node: Node) -> list[Query]:
+        """Returns the queries that compute a node."""
+        return [
+            query
+            for query in self.queries
+            if node.name in (*query.stream_nodes, *query.batch_nodes)
+        ]
 
     @property
     def streams(self) -> frozenset[str]:

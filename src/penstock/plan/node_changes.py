@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -120,7 +120,11 @@ def _incompatible_source(
     if _phases(before) != _phases(after):
         return "the state has the offsets of the old phases"
     columns = parts & {"columns", "variants"}
-    if state.in_spark and columns:
+    changes = ColumnChanges.of(before["columns"], after["columns"])
+    variants = _changed_variants(before, after, changes.added)
+    only_adds = changes.added and not changes.lost and not changes.reordered and not variants
+    # `engine.checks.state_check` finds added columns that an operator would have to keep.
+    if state.in_spark and columns and not only_adds:
         return "the state holds rows of the old columns"
     if state.in_spark and _event_time(before) != _event_time(after):
         return "the state holds rows with the old event time"
@@ -128,9 +132,17 @@ def _incompatible_source(
         return None
     if parts & {"primary_key", "operation"}:
         return "the state holds the rows of the old keys"
-    if "variants" in parts or (columns and "primary_key" not in before):
+    if variants or (columns and "primary_key" not in before):
         return "the state holds rows of the old columns"
     return None
+
+
+def _changed_variants(
+    before: Mapping[str, Any], after: Mapping[str, Any], added: Sequence[str]
+) -> bool:
+    """Returns whether a column of before is VARIANT only before, or only after."""
+    known = set(before.get("variants", ()))
+    return known != set(after.get("variants", ())) - set(added)
 
 
 def _phases(source: Mapping[str, Any]) -> tuple[list[Any], Any]:

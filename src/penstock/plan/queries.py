@@ -57,7 +57,7 @@ def make_queries(
         starts = stream_sources(root[0], nodes, streams) if whole_input else root
         query = _query(names[root, mode, updating], starts, sinks, nodes)
         queries.append(replace(query, updating=updating, output_mode=mode, whole_input=whole_input))
-    return _with_reports(queries)
+    return _with_reports(queries, nodes)
 
 
 def _name_queries(groups: Collection[Group]) -> dict[Group, str]:
@@ -76,7 +76,7 @@ def _name_queries(groups: Collection[Group]) -> dict[Group, str]:
     return names
 
 
-def _with_reports(queries: Sequence[Query]) -> tuple[Query, ...]:
+def _with_reports(queries: Sequence[Query], nodes: Mapping[str, Node]) -> tuple[Query, ...]:
     """Returns queries with the nodes whose bad records they report, each node by one query.
 
     Updating queries come first: their sources also check the operations of changes.
@@ -85,6 +85,7 @@ def _with_reports(queries: Sequence[Query]) -> tuple[Query, ...]:
     reports = {}
     for query in sorted(queries, key=lambda query: not query.updating):
         members = {*query.stream_nodes, *query.batch_nodes}
+        members |= {table for name in members for table in nodes[name].checked_tables}
         reports[query.name] = frozenset((members | set(query.sinks)) - reported)
         reported |= members
     return tuple(replace(query, dead_letter_nodes=reports[query.name]) for query in queries)

@@ -1,4 +1,4 @@
-"""Plans derived from a plan: other sources, other state directories, owned sinks."""
+"""Plans derived from a plan: other sources, state directories and tables, owned sinks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.sqlite.state_table import StateTable, StateTableSink
 from penstock.plan.model import Node, Plan
-from penstock.sdk import Source
+from penstock.sdk import LookupSource, Source
 
 
 def replace_sources(plan: Plan, sources: Mapping[str, Source[Any]]) -> Plan:
@@ -22,11 +23,43 @@ def replace_sources(plan: Plan, sources: Mapping[str, Source[Any]]) -> Plan:
 
 
 def isolate_state(plan: Plan, state: Path) -> Plan:
-    """Returns the plan with sources that keep their state below another directory."""
-    sources = {
-        node.name: node.source.with_state(state / "nodes" / node.name) for node in plan.of("source")
+    """Returns the plan with sources that keep their state below another directory.
+
+    A dynamic table has the values of its database, and those that the plan adds to the state.
+    """
+    tables = {
+        node.name: None if node.in_state else node.source
+        for node in plan.of("source")
+        if node.dynamic_table is not None
     }
-    return replace(replace_sources(plan, sources), state=state)
+    sources = {
+        node.name: node.source.with_state(state / "nodes" / node.name)
+        for node in plan.of("source")
+        if node.name not in tables
+    }
+    return isolate_tables(replace(replace_sources(plan, sources), state=state), tables)
+
+
+def isolate_tables(plan: Plan, values: Mapping[str, Source[Any] | None]) -> Plan:
+    """Returns the plan with dynamic tables that have `values`, and are filled in its state.
+
+    No database is written.
+    """
+    nodes = {}
+    for name, node in plan.nodes.items():
+        table = node.dynamic_table
+        if table is not None and node.kind != "transform":
+            context = replace(node.component.context, state=plan.state / "nodes" / table)
+            if node.kind == "source":
+                columns, other = node.source.columns, values.get(table)
+                assert columns is not None and (other is None or isinstance(other, LookupSource))
+                node = replace(node, component=StateTable(context, columns, other))
+            else:
+                sink = StateTableSink(context)
+                sink.mode, sink.primary_key = node.sink.mode, node.sink.primary_key
+                node = replace(node, component=sink)
+        nodes[name] = node
+    return replace(plan, nodes=nodes)
 
 
 def assign_owner(plan: Plan, owner: str) -> Plan:

@@ -15,6 +15,11 @@ from penstock.plan.change_rules import (
     operations_fit_sinks,
     transforms_keep_operations,
 )
+from penstock.plan.dynamic_table_rules import (
+    checks_are_in_step,
+    checks_meet_the_same_values,
+    fills_keep_no_state,
+)
 from penstock.plan.model import Node, Plan
 from penstock.plan.node_errors import node_error, option_error
 from penstock.plan.reached_watermarks import windows_have_watermarks
@@ -202,6 +207,9 @@ ALL: tuple[Rule, ...] = (
     primary_keys_exist,
     operation_columns_exist,
     tables_are_joined_by_row,
+    fills_keep_no_state,
+    checks_are_in_step,
+    checks_meet_the_same_values,
     windows_have_watermarks,
     find_hidden_windows,
 )

@@ -24,7 +24,8 @@ def capture_nodes(
     """Returns the plan with captures at the named nodes as its only sinks, and the captures.
 
     Nodes that lead to no capture are removed. A capture replaces a named sink and keeps its mode.
-    A static node has no capture. Raises PlanError for an unknown name.
+    The fills of the dynamic tables that remain are sinks, too, and the capture of a fill has its
+    input. A static node has no capture. Raises PlanError for an unknown name.
     """
     streams = plan.streams
     captures: dict[str, Capture] = {}
@@ -38,6 +39,8 @@ def capture_nodes(
                 f'there is no node "{name}"', code="unknown-node",
                 hint=did_you_mean(name, plan.nodes),
             )  # fmt: skip
+        if node.kind == "sink" and node.dynamic_table is not None:
+            node = plan.nodes[node.inputs[0]]
         if name in streams:
             sink_name = name if node.kind == "sink" else f"@{name}"
             original = node.sink if node.kind == "sink" else None
@@ -46,10 +49,25 @@ def capture_nodes(
             sinks[sink_name] = _capture_node(node, sink_name, captures[name], name in final_nodes)
     needed = upstream(sinks, {**plan.nodes, **sinks}) | set(upstream(selected, plan.nodes))
     needed |= {name for name in selected if plan.nodes[name].kind != "sink"}
+    needed |= _tables_of(plan, needed)
     nodes = {name: node for name, node in plan.nodes.items() if name in needed} | sinks
     final = {query.name for query in plan.final_queries}
     queries = make_queries(nodes, streams | sinks.keys(), final)
     return replace(plan, nodes=nodes, queries=queries, dead_letter=None), captures
+
+
+def _tables_of(plan: Plan, names: Iterable[str]) -> set[str]:
+    """Returns the nodes of the dynamic tables that nodes check, and the nodes upstream."""
+    found: set[str] = set()
+    pending = [table for name in names for table in plan.nodes[name].checked_tables]
+    while pending:
+        table = pending.pop()
+        fill = plan.fill_of(table)
+        parts = {table} if fill is None else {table, fill.name} | upstream([fill.name], plan.nodes)
+        added = parts - found
+        found |= added
+        pending += [each for name in added for each in plan.nodes[name].checked_tables]
+    return found
 
 
 def _capture_node(node: Node, name: str, capture: Capture, final: bool) -> Node:

@@ -17,7 +17,7 @@ def check_connectivity(plan: Plan, *, timeout: float = 30.0) -> list[PenstockErr
     Consumes and writes nothing. A system without an answer within `timeout` seconds is a
     Transient error with the code `timeout`.
     """
-    nodes = [node for node in plan.nodes.values() if node.kind != "transform"]
+    nodes = [node for node in plan.nodes.values() if _has_system(node, plan)]
     if plan.dead_letter is not None:
         nodes.append(plan.dead_letter)
     answers: queue.Queue[tuple[str, PenstockError | None]] = queue.Queue()
@@ -36,6 +36,16 @@ def check_connectivity(plan: Plan, *, timeout: float = 30.0) -> list[PenstockErr
         for node in nodes
     ]
     return [error for error in errors if error is not None]
+
+
+def _has_system(node: Node, plan: Plan) -> bool:
+    """Returns whether a node has a system of its own.
+
+    The sink that fills a dynamic table creates the table.
+    """
+    if node.kind == "source" and node.dynamic_table is not None:
+        return plan.fill_of(node.dynamic_table) is None
+    return node.kind != "transform"
 
 
 def _check_node(node: Node, answers: queue.Queue[tuple[str, PenstockError | None]]) -> None:

@@ -7,7 +7,8 @@ from typing import Literal
 
 from penstock.core.errors import PenstockError
 
-Ending = Literal["stopped", "complete", "caught_up", "failed"]
+Ending = Literal["stopped", "complete", "caught_up", "failed", "changed_schema"]
+"""`changed_schema` ends no run: the queries restart with other columns of their sources."""
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +12,7 @@ from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, StateError, UserError
 from penstock.core.units import binary_size_text
 from penstock.plan import fingerprint
+from penstock.plan.make import with_primary_keys
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.backfills.backfill import Backfill, check_backfill, prepare_backfill
@@ -21,6 +22,11 @@ from penstock.runtime.handle import RunHandle
 from penstock.runtime.retry import restart_policy, retry
 from penstock.runtime.run_options import RunOptions, Until
 from penstock.runtime.session import resources, session, spark_settings
+from penstock.runtime.state.changed_schemas import (
+    apply_changes,
+    changed_schema_error,
+    pin_changes,
+)
 from penstock.runtime.state.compatibility import (
     check_changes,
     check_complete,
@@ -37,11 +43,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from penstock.engine.build import Builder
     from penstock.engine.spark_session.jvm import Length
     from penstock.engine.spark_session.memory import Resources
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.supervise import Supervisor
 
+EndOfRun = Literal["stopped", "caught_up", "complete"]
 LARGE_BACKLOG = 8_000_000
 """The number of records that take minutes."""
 LARGE_STATEFUL_BACKLOG = 1_000_000
@@ -215,48 +223,81 @@ class Run:
     def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
         from penstock.engine.checks.column_types import column_types
-        from penstock.runtime.supervise import Supervisor
 
         builder = Builder(plan, spark)
         types = column_types(builder, self._resolve_schemas(), unread=True)
         if self._is_changed:
             check_states(builder, self.state)
         self._record_plan(plan, types)
-        supervisor = Supervisor(
-            plan, spark, self.state, until=_until(plan, self.options),
-            metrics=self.handle.metrics, log=self.log, stop=self.stop,
-            on_tick=self.options.on_tick, analysis=builder.analysis,
-        )  # fmt: skip
-        return self._run_supervisor(supervisor)
+        until = _until(plan, self.options)
+        supervisor = self._supervisor(builder, self.state, until)
+        return self._recorded(plan, lambda: self._follow_schemas(supervisor, until))
+
+    def _follow_schemas(self, supervisor: Supervisor, until: EndOfRun) -> Outcome:
+        """Runs the queries, again after each change of the schema of a source."""
+        outcome = supervisor.run()
+        while outcome.ending == "changed_schema":
+            builder = self._change_schemas(supervisor.session)
+            outcome = self._supervisor(builder, self.state, until).run()
+        return outcome
+
+    def _change_schemas(self, spark: SparkSession) -> Builder:
+        """Returns the builder of the plan with the columns that sources have now.
+
+        Raises the errors of a plan that these columns, or its state, do not fit.
+        """
+        from penstock.engine.build import Builder
+        from penstock.engine.checks.column_types import column_types
+
+        self.handle.plan = with_primary_keys(self.handle.plan, {})
+        plan = assign_owner(self.handle.plan, self.state.id())
+        changed = apply_changes(plan, self.state)
+        for schema in changed:
+            columns = ", ".join(f"{field.name} {field.type}" for field in schema.columns)
+            self.log.info("changed schema", source=schema.node, columns=columns)
+        builder = Builder(plan, spark)
+        try:
+            self._check_changes(plan)
+            types = column_types(builder, unread=True)
+            check_states(builder, self.state)
+        except StateError as error:
+            raise changed_schema_error(plan, changed, error) from error
+        pin_changes(changed, self.state)
+        self._record_plan(plan, types)
+        return builder
 
     def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
         from penstock.engine.checks.column_types import column_types
-        from penstock.runtime.supervise import Supervisor
 
         builder = Builder(backfill.plan, spark)
         column_types(builder)
-        supervisor = Supervisor(
-            backfill.plan, spark, backfill.state, until=backfill.until,
-            metrics=self.handle.metrics, log=self.log, stop=self.stop,
-            on_tick=self.options.on_tick, analysis=builder.analysis,
-        )  # fmt: skip
-        outcome = self._run_supervisor(supervisor)
+        supervisor = self._supervisor(builder, backfill.state, backfill.until)
+        outcome = self._recorded(backfill.plan, supervisor.run)
         if outcome.ending == backfill.until:
             backfill.complete(self.state)
         return outcome
 
-    def _run_supervisor(self, supervisor: Supervisor) -> Outcome:
-        """Runs a supervisor to its end, and records the run in the history."""
+    def _supervisor(self, builder: Builder, state: StateDirectory, until: EndOfRun) -> Supervisor:
+        from penstock.runtime.supervise import Supervisor
+
+        return Supervisor(
+            builder.plan, builder.session, state, until=until,
+            metrics=self.handle.metrics, log=self.log, stop=self.stop.of_part(),
+            on_tick=self.options.on_tick, analysis=builder.analysis,
+        )  # fmt: skip
+
+    def _recorded(self, plan: Plan, supervise: Callable[[], Outcome]) -> Outcome:
+        """Runs queries to their end, and records the run in the history."""
         run = {"id": self.handle.id, "began": now()}
         self.state.begin_run(run)
         if self.options.signals:
             self.stop.install_signal_handlers(self.options.on_note)
         if self.options.on_start is not None:
-            self.options.on_start(supervisor.plan, self.handle.metrics)
+            self.options.on_start(plan, self.handle.metrics)
         outcome: Outcome | None = None
         try:
-            outcome = supervisor.run()
+            outcome = supervise()
             return outcome
         finally:
             self.stop.restore_signal_handlers()
@@ -280,7 +321,7 @@ def expected_length(plan: Plan, state: StateDirectory, until: Until) -> Length:
     return "minutes" if count_backlog(plan, state) >= many else "seconds"
 
 
-def _until(plan: Plan, options: RunOptions) -> Literal["stopped", "caught_up", "complete"]:
+def _until(plan: Plan, options: RunOptions) -> EndOfRun:
     if options.until == "caught_up":
         return "caught_up"
     return "complete" if options.until == "auto" and plan.bounded else "stopped"

@@ -25,39 +25,60 @@ class Stopped(Exception):
 
 
 class Flag:
-    """A flag that cannot be cleared. Setting takes no lock, so signal handlers may set the flag."""
+    """A flag that cannot be cleared. Setting takes no lock, so signal handlers may set the flag.
 
-    def __init__(self) -> None:
-        self._set = False
+    It is also set if `whole` is.
+    """
+
+    def __init__(self, whole: Flag | None = None) -> None:
+        self._set, self._whole = False, whole
 
     def set(self) -> None:
         self._set = True
 
     def is_set(self) -> bool:
-        return self._set
+        return self._set or (self._whole is not None and self._whole.is_set())
 
 
 class StopRequest:
-    """A stop request. The first one finishes the batch under way, a second one stops at once."""
+    """A stop request. The first one finishes the batch under way, a second one stops at once.
 
-    def __init__(self, state: StateDirectory | None) -> None:
-        self.requested = Flag()
-        self.immediate = Flag()
-        self.reason: str | None = None
-        self._state = state
+    The request of a part of a run, which may end alone, has the request of the `run`.
+    """
+
+    def __init__(self, state: StateDirectory | None, run: StopRequest | None = None) -> None:
+        self.requested: Flag = Flag(run.requested if run is not None else None)
+        self.immediate: Flag = Flag(run.immediate if run is not None else None)
+        self._reason: str | None = None
+        self._state, self._run = state, run
         self._handlers: dict[int, Any] = {}
         self._notes: SimpleQueue[str | None] = SimpleQueue()
         self._notifier: threading.Thread | None = None
 
+    @property
+    def reason(self) -> str | None:
+        """The reason of the first request."""
+        return self._reason if self._run is None else self._run.reason
+
+    def of_part(self) -> StopRequest:
+        """Returns the request of a part of the run."""
+        return StopRequest(None, self)
+
     def request(self, reason: str) -> None:
         """Requests a stop after the batch under way, or at once after an earlier request."""
+        if self._run is not None:
+            self._run.request(reason)
+            return
         if self.requested.is_set():
             self.immediate.set()
-        self.reason = self.reason or reason
+        self._reason = self._reason or reason
         self.requested.set()
 
     def poll(self) -> None:
         """Takes the request of another process from the state directory."""
+        if self._run is not None:
+            self._run.poll()
+            return
         if self._state is not None and not self.requested.is_set():
             path = self._state.root / "stop"
             if path.exists():

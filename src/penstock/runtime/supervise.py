@@ -12,6 +12,7 @@ from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
 from penstock.engine.derivation import Analysis
+from penstock.engine.sources.source_readers import CHANGED_SCHEMA
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
@@ -74,6 +75,7 @@ class Supervisor:
         self.listener = Listener(plan, metrics, self.collector.read)
         self.query_runs: list[QueryRun] = []
         self.failed: dict[str, PenstockError] = {}
+        self._has_changed_schema = False
         self._last_tick = 0.0
         self.sink_timer = SinkTimer(plan, log)
         self.events = BatchEvents(
@@ -177,6 +179,8 @@ class Supervisor:
             closed = all(isinstance(error, OutputClosed) for error in self.failed.values())
             reason = self.stop.reason if closed else None
             return Outcome("stopped" if closed else "failed", dict(self.failed), reason)
+        if self._has_changed_schema:
+            return Outcome("changed_schema")
         if self.stop.requested.is_set():
             ending: Ending = "stopped"
         else:
@@ -246,6 +250,11 @@ class Supervisor:
         cause = run.poll()
         if cause is not None:
             error, name = diagnose(self.plan, run.query, cause), run.query.name
+            if error.code == CHANGED_SCHEMA:
+                self._has_changed_schema = True
+                run.end()
+                self.stop.requested.set()
+                return
             self.failing_sinks.find(name)
             if not run.restart_after(error):
                 self._fail("query", name, error)

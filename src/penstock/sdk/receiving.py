@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 from pydantic import Field
@@ -75,6 +75,18 @@ class ReceivingSource(ReplayableSource[R]):
     def guarantee(self) -> Level:
         """The guarantee from the system to the journal. The journal is read exactly once."""
         return "at most once" if self.acknowledges is None else "at least once"
+
+    def shared_receiver(self) -> str | None:
+        """Returns the name of a connection that sources share; None for a source of its own.
+
+        One process receives for all sources of a pipeline with the same name.
+        """
+        return None
+
+    async def receive_shared(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+        """Receives for sources with the same `shared_receiver`, of which this is the first."""
+        ((_, journal),) = sources
+        await self.receive(journal)
 
     @abstractmethod
     async def receive(self, journal: Journal) -> None:

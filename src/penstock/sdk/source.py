@@ -21,7 +21,9 @@ Offset = Mapping[str, Any]
 """The offset of a whole source as JSON. Offsets never decrease."""
 
 
-_PLANNED = ("format", "columns", "primary_key", "operation_column", "metadata_columns")
+_PLANNED = (
+    "format", "columns", "primary_key", "operation_column", "metadata_columns", "follows_schema",
+)  # fmt: skip
 """The attributes of a source that the planner sets."""
 _SAMPLE = 1000
 """The number of payloads in a sample."""
@@ -74,6 +76,10 @@ class Source(Component[C]):
 
     metadata_columns: Mapping[str, str] = {}
     """The metadata name of each requested metadata column."""
+
+    follows_schema: bool = False
+    """Whether `columns` are inferred, so that they follow changes of the schema (see
+    `ReplayableSource.schema_change`). Set at the start of a run."""
 
     locates_rows: ClassVar[bool] = False
     """Whether `read` returns the origin and the position of each row, as the metadata columns
@@ -251,6 +257,20 @@ class ReplayableSource(Source[C]):
     def partition_of(self, origin: str) -> str:
         """Returns the name of the partition of records with an `origin`."""
         return origin
+
+    def schema_change(self, start: Offset, end: Offset) -> Offset | None:
+        """Returns the offset of the first row in a range that needs other columns than `columns`.
+
+        A batch ends there, and its query restarts with `changed_columns`. None without such a row.
+        """
+        return None
+
+    def changed_columns(self) -> pa.Schema | None:
+        """Returns the columns of all rows so far, if they are others than `columns`.
+
+        They have the columns of before, in which values that a row lacks are null.
+        """
+        return None
 
     def table_version(self) -> Any:
         """Returns the version of the rows of a lookup table as JSON. Any other version is newer.

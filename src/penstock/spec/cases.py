@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.graph import list_nodes
+from penstock.spec.graph import is_dynamic_table, list_nodes
 from penstock.spec.location_text import describe_location
 from penstock.spec.parsed import MissingParts
 from penstock.spec.source_map import Route, SourceMap, find_map, find_texts
@@ -19,11 +19,13 @@ def check_cases(source_map: SourceMap, missing: MissingParts | None = None) -> I
     Names that may be in `missing` parts are no errors.
     """
     kinds = {node.key: node.kind for node in list_nodes(source_map)}
+    readable = {name for name, kind in kinds.items() if kind == "source"}
+    readable |= {node.key for node in list_nodes(source_map) if is_dynamic_table(node)}
     tests = source_map.find(("tests",))
     for index in range(len(tests.data) if tests is not None and tests.is_list else 0):
         test: Route = ("tests", index)
         for name in find_map(source_map, (*test, "given")):
-            if kinds.get(name) != "source" and not (missing and missing.may_have(name)):
+            if name not in readable and not (missing and missing.may_have(name)):
                 yield _not_a_source(source_map, (*test, "given", name), kinds)
         for name in find_map(source_map, (*test, "expect")):
             if name not in kinds and not (missing and missing.may_have(name)):

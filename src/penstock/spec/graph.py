@@ -52,6 +52,12 @@ def list_nodes(source_map: SourceMap) -> list[NodeRef]:
     return nodes
 
 
+def is_dynamic_table(node: NodeRef) -> bool:
+    """Returns whether a node is a dynamic table, whose values SQL checks."""
+    is_map = isinstance(node.data, dict)
+    return node.kind == "transform" and is_map and node.data.get("type") == "dynamic_table"
+
+
 def _node_ref(
     source_map: SourceMap, kind: str, key: str, route: tuple[str, str], data: Any
 ) -> NodeRef:
@@ -86,9 +92,21 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
     for node in nodes:
         if node.kind == "transform" and not node.inputs:
             used |= _possible_inputs(node.data, known) - {node.name.casefold()}
+    tables = {node.name.casefold() for node in nodes if is_dynamic_table(node)}
+    for node in nodes if tables else ():
+        if node.kind == "transform":
+            used |= tables & _words(node.data) - {node.name.casefold()}
     for node in nodes:
         if node.kind != "sink" and node.name.casefold() not in used:
             where = source_map.key(node.route)
+            if is_dynamic_table(node):
+                yield SpecError(
+                    f'no SQL checks the dynamic table "{node.name}"',
+                    code="unused-transform",
+                    where=where,
+                    hint=f"call dynamic_table_check('{node.name}', value) in a transform",
+                )
+                continue
             hint = document_front_end(where.file).hints.get(
                 "unread", 'add "from: {node}" to a sink or a transform'
             )

@@ -76,7 +76,7 @@ class Case(CaseDefinition):
         from penstock.engine.build import Builder
         from penstock.engine.catalyst.columns import sink_schema
         from penstock.engine.checks.column_types import column_types
-        from penstock.plan.rewrite import replace_sources
+        from penstock.plan.rewrite import isolate_tables, replace_sources
         from penstock.runtime.capture import capture_nodes
         from penstock.runtime.preview import Preview, PreviewRun
         from penstock.testing.case_input import CaseInput
@@ -98,6 +98,7 @@ class Case(CaseDefinition):
                 close_windows=close_windows, row_by_row=mode == "row_by_row"
             )
             plan = replace(replace_sources(plan, sources), state=directory)
+            plan = isolate_tables(plan, case_input.build_tables())
             for stop_before in (_RESTARTS[mode], None) if mode in _RESTARTS else (None,):
                 run = PreviewRun(plan, case_session, directory, stop_before=stop_before)
                 builder = Builder(

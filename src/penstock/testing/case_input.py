@@ -20,6 +20,7 @@ from penstock.spec.case_models import Given, Rows
 from penstock.spec.node_models import SourceSpec
 from penstock.spec.source_map import Route
 from penstock.testing.given_source import Batch, GivenSource
+from penstock.testing.given_table import GivenTable
 from penstock.testing.values import ConversionError, convert_value
 
 
@@ -27,8 +28,9 @@ from penstock.testing.values import ConversionError, convert_value
 class CaseInput:
     """The input of a test case. `route` leads to `given` in the pipeline.
 
-    A source without input delivers no rows; a static table of `type: memory` keeps its own rows.
-    Undeclared columns are the pinned columns of the source, or are inferred from the input.
+    A source without input delivers no rows, and a dynamic table starts empty; a static table of
+    `type: memory` keeps its own rows. Undeclared columns are the pinned columns of the
+    source, or are inferred from the input.
     """
 
     plan: Plan
@@ -46,6 +48,8 @@ class CaseInput:
         """
         inputs: dict[str, tuple[Node, pa.Schema, list[Batch]]] = {}
         for node in self.plan.of("source"):
+            if node.dynamic_table is not None:
+                continue
             if node.static and node.type == "memory" and node.name not in self.given:
                 continue
             columns = self._columns(node)
@@ -70,6 +74,17 @@ class CaseInput:
             sources[name] = GivenSource(node.source, batches, end)
             sources[name].columns = columns
         return sources
+
+    def build_tables(self) -> dict[str, GivenTable]:
+        """Returns the values that dynamic tables have before the first batch. Raises PlanError."""
+        tables = {}
+        for node in self.plan.of("source"):
+            if node.dynamic_table is not None:
+                columns = self._columns(node)
+                rows = [row for _, part in self._row_batches(node.name) for row in part]
+                batch = self._batch(columns, rows, (*self.route, node.name))
+                tables[node.name] = GivenTable(node.source.context, batch)
+        return tables
 
     def _columns(self, node: Node) -> pa.Schema:
         known = node.source.columns or self.pinned_schemas.get(node.name)

@@ -7,10 +7,14 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from iceberg_tables import catalog_options
+from lake_tables import write
 from penstock import app
 from penstock.cli.main import main
+from penstock.connectors.iceberg import IcebergSink
 
 TABLES = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, price DECIMAL(10, 2), at TIMESTAMP);
@@ -75,7 +79,7 @@ def test_pipeline_of_the_named_tables(discover: Discover, monkeypatch: pytest.Mo
     [
         ((), "error[usage]: expected the type of a source"),
         (("sqlit",), 'did you mean "sqlite"?'),
-        (("kafka",), "Discover one of clickhouse, duckdb, mysql, postgres, sqlite."),
+        (("kafka",), "Discover one of clickhouse, duckdb, iceberg, mysql, postgres, sqlite."),
         (("sqlite",), 'source "sqlite" (type: sqlite) needs "path"'),
         (("sqlite", "--path", "shop.db", "order"), 'did you mean "orders"?'),
         (("sqlite", "--path", "shop.db", "a..b"), "error[usage]: a..b: expected the name"),
@@ -94,3 +98,26 @@ def test_pipeline_of_the_named_tables(discover: Discover, monkeypatch: pytest.Mo
 def test_errors(discover: Discover, words: tuple[str, ...], expected: str) -> None:
     code, out, err = discover(*words)
     assert code in (2, 3) and out == "" and expected in err and "-->" not in err
+
+
+def test_tables_of_iceberg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {**catalog_options(tmp_path), "table": "shop.eu.orders"}
+    catalog = options["catalog"]
+    words = ["discover", "iceberg", "--set", f"catalog={json.dumps(catalog)}"]
+    assert main(words) == 0 and capsys.readouterr().out == "no tables\n"
+    sink = IcebergSink.create(IcebergSink.config_type.model_validate(options))
+    assert isinstance(sink, IcebergSink)
+    sink.mode, sink.primary_key = "upsert", ("id",)
+    write(sink, pa.record_batch({"id": [1], "at": ["x"]}))
+    assert main([*words, "--json"]) == 0
+    (table,) = json.loads(capsys.readouterr().out)
+    assert (table["table"], table["primary_key"], table["changes"]) == (
+        "shop.eu.orders", ["id"], True,
+    )  # fmt: skip
+    assert main([*words, "shop.eu.orders"]) == 0
+    assert "table: shop.eu.orders\n    changes: true" in capsys.readouterr().out
+    assert main([*words, "shop.eu.order"]) == 2
+    assert 'did you mean "shop.eu.orders"?' in capsys.readouterr().err

@@ -14,14 +14,16 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from lake_tables import receipts_of, write
 from penstock.connectors.delta import DeltaSink
 from penstock.connectors.delta.committing import Commit
-from penstock.connectors.delta.errors import Conflict, convert_errors
+from penstock.connectors.delta.errors import convert_errors
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.engine.sinks.sink_preparation import schema_changes
 from penstock.sdk import BatchId, Context, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
+from penstock.sdk.lakes.commits import Conflict
 
 UTC = pa.timestamp("us", tz="UTC")
 NOW = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -40,31 +42,6 @@ def sink(path: str, key: Sequence[str] = (), owner: str = "one", **options: Any)
     if key:
         made.mode, made.primary_key = "upsert", tuple(key)
     return made
-
-
-def receipts_of(
-    of: DeltaSink, rows: pa.RecordBatch, number: int = 0, operations: Any = None, parts: int = 1
-) -> tuple[list[Any], dict[int, str]]:
-    """Writes a batch in tasks. Returns the receipts, and the messages of rejected rows."""
-    of.check_schema(rows.schema)
-    of.prepare(rows.schema)
-    size = max(-(-rows.num_rows // parts), 1)
-    receipts, failures = [], {}
-    for start in range(0, rows.num_rows, size):
-        writer = of.writer(of.open(), BatchId("q", number), start, rows.schema)
-        kinds = None if operations is None else operations.slice(start, size)
-        for failure in writer.write(rows.slice(start, size), None, kinds):
-            failures[start + failure.index] = failure.error.message
-        receipts.append(json.loads(json.dumps(writer.commit())))
-    return receipts, failures
-
-
-def write(
-    of: DeltaSink, rows: pa.RecordBatch, number: int = 0, operations: Any = None, parts: int = 1
-) -> dict[int, str]:
-    receipts, failures = receipts_of(of, rows, number, operations, parts)
-    of.commit(BatchId("q", number), receipts)
-    return failures
 
 
 def read(path: str) -> list[dict[str, Any]]:
@@ -371,6 +348,6 @@ def test_conflicts_end_as_transient(path: str, monkeypatch: pytest.MonkeyPatch) 
         raise Conflict("rows were deleted")
 
     monkeypatch.setattr(Commit, "_add", fail)
-    monkeypatch.setattr("penstock.connectors.delta.committing.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("penstock.sdk.lakes.commits.time.sleep", lambda seconds: None)
     with pytest.raises(Transient, match="another writer has changed the same rows"):
         write(sink(path), pa.record_batch({"id": [1]}))

@@ -6,7 +6,6 @@ import base64
 import datetime as dt
 import json
 import os
-import pickle
 import string
 import struct
 from decimal import Decimal
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from lake_tables import columns_of, read
 from penstock.connectors.delta import DeltaSource
 from penstock.core.errors import OptionError, Permanent
 from penstock.sdk import Read
@@ -36,29 +36,6 @@ def source(path: str, **options: Any) -> DeltaSource:
     assert isinstance(made, DeltaSource)
     made.validate()
     return made
-
-
-def read(
-    of: DeltaSource, start: Any = None, asked: Read | None = None
-) -> tuple[list[dict[str, Any]], Any]:
-    """Returns the rows after an offset, and the next offset, as a new process does."""
-    of.columns = of.columns or columns_of(of)
-    of._next_poll = 0
-    start = of.initial_offset() if start is None else start
-    end = json.loads(json.dumps(of.latest_offset(start)))
-    copy = pickle.loads(pickle.dumps(of))
-    asked = asked or Read()
-    parts = pickle.loads(pickle.dumps(of.partitions(start, end)))
-    rows = [row for part in parts for batch in copy.read(part, asked) for row in batch.to_pylist()]
-    return rows, end
-
-
-def columns_of(of: DeltaSource) -> pa.Schema:
-    columns = of.infer_schema()
-    assert columns is not None
-    if of.config.changes:
-        columns = columns.append(pa.field(of.operation_column, pa.string()))
-    return columns
 
 
 def put(path: str, *ids: int, mode: Any = "append", **options: Any) -> None:

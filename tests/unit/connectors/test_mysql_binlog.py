@@ -6,10 +6,11 @@ import struct
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.connectors.mysql.changes.charsets import decode, is_known
-from penstock.connectors.mysql.changes.events import Begin, EventParser, Reached
+from penstock.connectors.mysql.changes.events import Begin, EventParser, LoggedTable, Reached
 from penstock.connectors.mysql.changes.positions import LogFile, file_number, file_offset
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, _json, read_row
@@ -81,7 +82,7 @@ def test_character_sets() -> None:
 
 
 def test_rows_without_some_columns() -> None:
-    columns = [Column(name, lambda image: str(image.number(1))) for name in "abcdefghij"]
+    columns = [Column(name, lambda image: str(image.number(1)), "tinyint") for name in "abcdefghij"]
     image = Image(bytes([0b0000_0010, 7, 9]))
     row = read_row(image, columns, bytes([0b0000_0101, 0b0000_0010]))
     assert image.is_read
@@ -100,7 +101,9 @@ def test_json_of_mysql() -> None:
 
 
 def parser() -> EventParser:
-    return EventParser(TABLE, {}, {}, LogFile("bin.000001", 1, 50))
+    none = pa.schema([])
+    table = LoggedTable(0, lambda: none, none)
+    return EventParser({TABLE: table}, {}, LogFile("bin.000001", 1, 50))
 
 
 def event(name: str, size: int = 10, **fields: Any) -> Any:

@@ -56,3 +56,19 @@ def test_differences(current: OperatorSchema, differences: list[str]) -> None:
 def test_names_have_no_ids_of_expressions() -> None:
     assert stable_name("sum((x#31035 * max(y)#31055L))") == "sum((x * max(y)))"
     assert stable_name("_gen_alias_17") == "_gen_alias_"
+
+
+@pytest.mark.parametrize(
+    ("current", "extended"),
+    [
+        ((*STORED, ("z", "int")), (*STORED, ("z", "int"))),
+        ((("z", "int"), *STORED[::-1]), (*STORED, ("z", "int"))),
+        ((("k", "int"), ("x", "bigint")), STORED),
+        (STORED[:1], STORED),
+    ],
+)
+def test_columns_that_a_state_lacks_come_last(current: Columns, extended: Columns) -> None:
+    key: Columns = (("k", "int"),)
+    assert rows(key, STORED).extended(rows(key, current)) == rows(key, extended)
+    other_key = rows((("k", "int"), ("z", "int")), current)
+    assert rows(key, STORED).extended(other_key).parts[0] == key

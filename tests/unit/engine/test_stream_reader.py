@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.core.error_codec import EncodedError, decode
 from penstock.engine.sources import source_readers
 from penstock.engine.sources.source_readers import (
+    CHANGED_SCHEMA,
     CLOSED,
     UNREAD,
     SentinelPartition,
@@ -77,3 +79,33 @@ def test_the_dead_letters_of_a_partition_that_is_not_read_to_its_end(dead_letter
 
 def test_an_offset_of_the_source_has_no_keys_of_the_reader() -> None:
     assert source_offset({"n": 1, CLOSED: True, UNREAD: ["a"]}) == {"n": 1}
+
+
+@pytest.mark.parametrize(("change", "end"), [(None, 9), (12, 9), (5, 5)])
+def test_a_batch_ends_before_a_change_of_the_schema(change: int | None, end: int) -> None:
+    made, start = reader_before_change(change), {"n": 2}
+    assert made.latestOffset(start, None) == {"n": end}  # type: ignore[arg-type]
+
+
+def test_a_query_ends_at_a_change_of_the_schema() -> None:
+    with pytest.raises(EncodedError) as caught:
+        reader_before_change(2).latestOffset({"n": 2}, None)  # type: ignore[arg-type]
+    error = decode(str(caught.value))
+    assert error is not None and error.code == CHANGED_SCHEMA
+
+
+def reader_before_change(change: int | None) -> StreamReader:
+    """Returns a reader of a source with 9 records, whose schema changes."""
+
+    def schema_change(start: dict[str, int], end: dict[str, int]) -> dict[str, int] | None:
+        return None if change is None or change >= end["n"] else {"n": change}
+
+    source = SimpleNamespace(
+        latest_offset=lambda start: {"n": 9}, limit_batch=lambda start, end: end,
+        schema_change=schema_change,
+    )  # fmt: skip
+    task: Any = SimpleNamespace(
+        source=source, spool=SimpleNamespace(node="orders"), sentinel_only=False,
+        whole_input=False, partition_idle=None, poll_timeout=0,
+    )  # fmt: skip
+    return StreamReader(task)

@@ -17,6 +17,7 @@ from penstock.engine.updating.rows import (
     TIME,
     WEIGHT,
     RowState,
+    with_fields,
 )
 
 Row = tuple[int, str]
@@ -107,3 +108,13 @@ def test_keys_expire_after_their_newest_row() -> None:
     state.add(expired)
     assert state.expired(200, arriving, [0]).num_rows == 0
     assert state.size == 3
+
+
+def test_fields_that_stored_rows_lack_are_null() -> None:
+    values = pa.array([{"c0": 1}, None], pa.struct([("c0", pa.int32())]))
+    target = pa.schema(
+        [("v", pa.struct([("c0", pa.int32()), ("c1", pa.string())])), ("x", pa.int8())]
+    )
+    rows = with_fields(pa.table({"v": values, "n": [1, 2]}), target)
+    assert rows.to_pylist() == [{"v": {"c0": 1, "c1": None}, "n": 1}, {"v": None, "n": 2}]
+    assert with_fields(rows, None) is rows

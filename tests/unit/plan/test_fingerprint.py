@@ -106,8 +106,13 @@ CASES = {
         {"sources.orders.rows": [{"id": 5}]},
         'compatible source "orders"',
     ),
-    "the columns of a source": same(
+    "the columns of a source": (
         {"sources.orders.schema": "id LONG, price DOUBLE, at TIMESTAMP, note STRING"},
+        ['compatible source "orders"'],
+        ['compatible source "orders"', 'incompatible source "orders"'],
+    ),
+    "the columns of a source in another order": same(
+        {"sources.orders.schema": "price DOUBLE, id LONG, at TIMESTAMP"},
         'compatible source "orders"',
         'incompatible source "orders"',
     ),

@@ -26,3 +26,14 @@ def test_a_request_of_another_process_is_taken_once(tmp_path: Path) -> None:
     assert stop.requested.is_set() and not (tmp_path / "stop").exists()
     stop.poll()
     assert not stop.immediate.is_set()
+
+
+def test_a_part_of_a_run_ends_alone_or_with_the_run() -> None:
+    run = StopRequest(None)
+    first, second = run.of_part(), run.of_part()
+    first.requested.set()
+    assert not run.requested.is_set() and not second.requested.is_set()
+    second.request("Ctrl-C")
+    assert run.requested.is_set() and first.reason == run.reason == "Ctrl-C"
+    run.request("Ctrl-C")
+    assert second.immediate.is_set()

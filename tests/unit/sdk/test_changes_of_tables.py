@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.core.errors import Permanent
-from penstock.journal import Bounds, Journal, JournalReader
+from penstock.core.errors import PenstockError, Permanent, StateError
+from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk.database.changes import (
     ChangesReceiver,
     Chunk,
@@ -21,13 +22,17 @@ from penstock.sdk.database.changes import (
     Key,
     Progress,
     Row,
+    SchemaWriter,
+    TableReceiver,
     Transaction,
     Unsent,
     Value,
     metadata_of,
+    receiver,
 )
-from penstock.sdk.database.changes.progress import DONE, PROGRESS
+from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import key_of_text, key_text
+from penstock.sdk.database.changes.schemas import read_schemas
 from penstock.sdk.operations import Operation
 
 INSERT, UPDATE, DELETE = Operation.INSERT, Operation.UPDATE, Operation.DELETE
@@ -45,43 +50,55 @@ class PartOfTable(Chunk):
         return transaction.position < self.end
 
 
-class Receiver(ChangesReceiver):
-    """Receives scripted transactions, each by a call of `receive`, and scripted chunks."""
+class Table(TableReceiver):
+    """A table with scripted chunks."""
 
-    def __init__(
-        self, directory: Path, journal: Journal, chunks: Sequence[Chunk],
-        log: Sequence[tuple[int, list[Change]]],
-    ) -> None:  # fmt: skip
+    def __init__(self, directory: Path, journal: Journal, chunks: Sequence[Chunk]) -> None:
         progress = Progress.read(JournalReader(directory)) or Progress()
-        super().__init__(("k",), journal, progress, Confirmed(directory), 1 << 20)
-        self.chunks, self.log = list(chunks), list(log)
+        columns = pa.schema([("k", pa.string()), ("v", pa.string())])
+        schemas = SchemaWriter(directory, "t", columns, ("_op",))
+        confirmed = Confirmed(directory)
+        super().__init__("t", ("k",), journal, progress, confirmed, 1 << 20, schemas)
+        self.chunks = list(chunks)
         self.asked: list[Key | None] = []
+
+    def read_chunk(self, after: Key | None) -> Chunk:
+        self.asked.append(after)
+        return self.chunks.pop(0) if self.chunks else PartOfTable([], True, 0, "none", None)
+
+    def read_current(self, names: Sequence[str], key: Key) -> Row:
+        return dict.fromkeys(names, f"current {key}")
+
+
+class Receiver(ChangesReceiver):
+    """Receives scripted transactions, each by a call of `receive`."""
+
+    def __init__(self, tables: Sequence[Table], log: Sequence[tuple[int, list[Change]]]) -> None:
+        super().__init__(tables)
+        self.own, self.log = tables, list(log)
 
     async def start(self) -> int:
         return 0
 
     async def receive(self) -> None:
-        while self._chunk is not None and not self._chunk.done():
+        chunks = [table._chunk for table in self.own]
+        while any(chunk is not None and not chunk.done() for chunk in chunks):
             await asyncio.sleep(0)
         if not self.log:
-            if self.progress.chunk == DONE or not self.chunks:
+            if all(table.is_complete or not table.chunks for table in self.own):
                 raise Permanent("the end", code="rejected")
             return
         position, changes = self.log.pop(0)
         if changes:
-            self.transaction = Transaction(position, f"at {position}", f"t{position}", None)
-            self.number = 0
+            self.begin(Transaction(position, f"at {position}", f"t{position}", None))
             for change in changes:
-                await self.change(*change)
+                names = change[2] or change[1] or {}
+                assert self.transaction is not None
+                for table in self.own:
+                    table.described = pa.schema([(name, pa.string()) for name in names])
+                    await table.change(self.transaction, *change)
         self.transaction = None
         self.position = position + 1
-
-    def read_chunk(self, after: Key | None) -> Chunk:
-        self.asked.append(after)
-        return self.chunks.pop(0) if self.chunks else PartOfTable([], True, 0, "none")
-
-    def read_current(self, names: Sequence[str], key: Key) -> Row:
-        return dict.fromkeys(names, f"current {key}")
 
 
 @pytest.fixture
@@ -93,9 +110,9 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
         nonlocal read
         bounds = Bounds(size=1 << 20, segment=1 << 18, flush="each", message=1 << 18)
         with Journal(tmp_path, COLUMNS, bounds) as journal:
-            receiver = Receiver(tmp_path, journal, chunks, log)
+            receiving = Receiver([Table(tmp_path, journal, chunks)], log)
             with pytest.raises(Permanent, match="the end"):
-                asyncio.run(receiver.run())
+                asyncio.run(receiving.run())
         reader = JournalReader(tmp_path)
         records = []
         for _, batch in reader.read(read, reader.end()):
@@ -115,7 +132,7 @@ def row(key: str, value: Value = "new") -> dict[str, Value]:
 def test_a_newer_change_replaces_the_row_of_a_chunk(receive: Any) -> None:
     """Row 1 was changed before the read of the chunk, row 2 after it, and row 3 not at all."""
     rows: list[Row] = [{"k": k, "v": "read"} for k in "123"]
-    chunk = PartOfTable(rows, True, position=30, lsn="at 30", end=15)
+    chunk = PartOfTable(rows, True, position=30, lsn="at 30", columns=None, end=15)
     log = [(10, [(UPDATE, None, row("1"))]), (20, [(UPDATE, None, row("2"))]), (31, [])]
     found = receive([chunk], log)
     assert [(op, r["k"], r["v"], snapshot) for op, r, _, snapshot in found] == [
@@ -126,24 +143,26 @@ def test_a_newer_change_replaces_the_row_of_a_chunk(receive: Any) -> None:
 
 
 def test_a_chunk_is_written_when_the_log_has_reached_it(receive: Any) -> None:
-    chunk = PartOfTable([{"k": "1", "v": "read"}], True, position=25, lsn="at 25", end=25)
+    chunk = PartOfTable(
+        [{"k": "1", "v": "read"}], True, position=25, lsn="at 25", columns=None, end=25
+    )
     log = [(10, [(INSERT, None, row("8"))]), (20, [(INSERT, None, row("9"))]), (30, [])]
     assert [r["k"] for _, r, _, _ in receive([chunk], log)] == ["8", "9", "1"]
 
 
 def test_a_receiver_continues_after_its_last_record(receive: Any) -> None:
     """Neither changes nor chunks are written twice, also within a transaction."""
-    first = PartOfTable([{"k": "1", "v": "read"}], False, 0, "at 0")
+    first = PartOfTable([{"k": "1", "v": "read"}], False, 0, "at 0", None)
     changes: list[Change] = [(INSERT, None, row("5")), (INSERT, None, row("6"))]
     assert [r["k"] for _, r, _, _ in receive([first], [(10, changes[:1])])] == ["5", "1"]
-    second = PartOfTable([{"k": "2", "v": "read"}], True, 0, "at 0")
+    second = PartOfTable([{"k": "2", "v": "read"}], True, 0, "at 0", None)
     found = receive([second], [(10, changes), (20, [(DELETE, row("5"), None)])])
     assert [(op, r["k"]) for op, r, _, _ in found] == [("i", "6"), ("i", "2"), ("d", "5")]
 
 
 def test_the_snapshot_ends_with_a_short_chunk(receive: Any) -> None:
     """It is not read again, also if the receiver starts again."""
-    last = PartOfTable([{"k": "1", "v": "read"}], True, 0, "at 0")
+    last = PartOfTable([{"k": "1", "v": "read"}], True, 0, "at 0", None)
     assert [r["k"] for _, r, _, _ in receive([last], [(10, [])])] == ["1"]
     assert receive([last], [(20, [])]) == []
 
@@ -179,3 +198,40 @@ def test_a_confirmed_position_only_grows(tmp_path: Path) -> None:
     assert (stored.position, stored.log) == (7, "1:2:bin.000001")
     (tmp_path / "confirmed").write_text("12")
     assert (Confirmed(tmp_path).position, Confirmed(tmp_path).log) == (12, "")
+
+
+def test_a_schema_begins_before_the_first_row_that_needs_it(receive: Any, tmp_path: Path) -> None:
+    """Also within a transaction, and once if a receiver reads the changes again."""
+    wide = {**row("2"), "more": "x"}
+    changes = [(INSERT, None, row("1")), (INSERT, None, wide), (INSERT, None, row("3"))]
+    chunk = PartOfTable([], True, 0, "at 0", pa.schema([("k", pa.string())]))
+    receive([chunk], [(10, changes)])
+    receive([], [(10, changes), (20, [(UPDATE, None, wide)])])
+    ((position, names),) = [(s.position, s.columns.names) for s in read_schemas(tmp_path)]
+    assert (position, names) == (1, ["k", "v", "more"])
+
+
+def test_a_position_is_confirmed_when_all_tables_have_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal of the second table fails first, and then has the rows too."""
+    monkeypatch.setattr(receiver, "_CONFIRM_SECONDS", 0.0)
+    log = [(10, [(INSERT, None, row("1"))]), (20, []), (30, [])]
+    directories = [tmp_path / "first", tmp_path / "second"]
+
+    async def fail(messages: Sequence[Message]) -> None:
+        raise StateError("the disk is full")
+
+    for is_full, confirmed, rows in ((True, 0, [1, 0]), (False, 31, [1, 1])):
+        with ExitStack() as stack:
+            journals = [stack.enter_context(Journal(each, COLUMNS)) for each in directories]
+            tables = [
+                Table(directory, journal, [])
+                for directory, journal in zip(directories, journals, strict=True)
+            ]
+            if is_full:
+                monkeypatch.setattr(journals[1], "append", fail)
+            with pytest.raises(PenstockError, match="full" if is_full else "the end"):
+                asyncio.run(Receiver(tables, log).run())
+        assert [Confirmed(each).position for each in directories] == [confirmed] * 2
+        assert [JournalReader(each).end() for each in directories] == rows

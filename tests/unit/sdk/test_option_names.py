@@ -122,8 +122,9 @@ def periods(kind: str, type_: Any) -> Iterator[tuple[str, TypeAdapter[Any]]]:
                 yield f"{path}{name}", TypeAdapter(marked)
 
 
-ZERO_IS_VALID = {("rabbitmq", "ttl")}
-"""RabbitMQ delivers a message with this option to a waiting consumer, or drops it."""
+ZERO_IS_VALID = {("rabbitmq", "ttl"), ("dynamic_table", "ttl")}
+"""RabbitMQ delivers a message with this option to a waiting consumer, or drops it. Values of a
+dynamic table are looked up for each batch."""
 TOO_SHORT = r"expected a duration of at least 1ms|greater than or equal to (1|0\.001)\b"
 
 

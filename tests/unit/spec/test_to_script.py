@@ -16,6 +16,7 @@ name: shop
 runtime: {trigger: 1 second, restart: {attempts: 3}, spark: {spark.sql.ansi.enabled: true}}
 connections:
   kafka: {type: kafka, brokers: "${BROKERS}", auth: {password: "${secret:file/kafka}"}}
+  file: {type: sqlite, path: shop.db}
 functions:
   twice: {args: {x: BIGINT}, returns: BIGINT, code: "return x * 2 # '$$'", skip_nulls: true}
   half: {args: [x], sql: x / 2}
@@ -47,6 +48,12 @@ transforms:
       SELECT id,  'a;b' AS t   -- ${LIMIT}
       FROM `the orders`
       WHERE id > ${LIMIT}  -- the end
+  known:
+    type: dynamic_table
+    sql: SELECT t FROM large;
+    storage: {connection: file, table: known}
+    column: t
+  blocked: {type: dynamic_table, storage: {type: sqlite, path: b.db, table: b}, cache: {ttl: 5s}}
 sinks:
   out:
     type: files
@@ -117,6 +124,23 @@ CREATE VIEW large AS
 SELECT id,  'a;b' AS t   -- ${LIMIT}
 FROM `the orders`
 WHERE id > ${LIMIT};
+
+CREATE TABLE known WITH (
+    connector = 'dynamic_table',
+    storage.table = 'known',
+    storage.type = 'sqlite',
+    storage.path = 'shop.db',
+    column = 't'
+) AS
+SELECT t FROM large;
+
+CREATE TABLE blocked WITH (
+    connector = 'dynamic_table',
+    storage.type = 'sqlite',
+    storage.path = 'b.db',
+    storage.table = 'b',
+    cache.ttl = '5s'
+);
 
 CREATE TABLE out (
     PRIMARY KEY (id)

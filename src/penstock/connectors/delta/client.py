@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ import pyarrow.fs as pafs
 from penstock.connectors.delta.config import LocationConfig
 from penstock.connectors.delta.errors import convert_errors
 from penstock.core.errors import OptionError
-from penstock.core.files.durable import sync
 from penstock.core.secret import revealed
+from penstock.sdk.lakes.local_files import probe_directory, sync_file
 from penstock.sdk.object_store import StorageOptions
 
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRY_TIMEOUT, RETRIES = "3s", "30s", "10s", "2"
@@ -103,12 +102,7 @@ class Location:
     def sync(self, name: str) -> None:
         """Writes a file of the table and its directories to disk; in object stores it is there."""
         if self.is_local:
-            root, path = Path(self.path), Path(self.path, name)
-            sync(path)
-            for folder in path.parents:
-                sync(folder)
-                if folder == root:
-                    break
+            sync_file(Path(self.path, name), Path(self.path))
 
     def delete(self, name: str) -> None:
         """Deletes a file of the table, if it exists."""
@@ -124,12 +118,7 @@ class Location:
             self.open_output(name).close()
             self.delete(name)
             return
-        path = Path(self.path)
-        existing = next(each for each in (path, *path.parents) if each.exists())
-        if not existing.is_dir():
-            raise NotADirectoryError(f"{existing} is not a directory")
-        if not os.access(existing, os.W_OK | os.X_OK):
-            raise PermissionError(f"no permission to write to {existing}")
+        probe_directory(Path(self.path))
 
     @cached_property
     def _files(self) -> pafs.FileSystem:

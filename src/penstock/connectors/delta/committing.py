@@ -16,15 +16,15 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from penstock.connectors.delta.client import LOG, Location
-from penstock.connectors.delta.errors import Conflict, convert_errors
+from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.statistics import merged_bounds
 from penstock.connectors.delta.target import open_target
-from penstock.connectors.delta.writer import DELETED, DataFile, parquet
-from penstock.core.errors import Transient
-from penstock.core.retry import Retry
-from penstock.sdk import BatchId, Mode, Read, report_retry
+from penstock.connectors.delta.writer import DataFile
+from penstock.sdk import BatchId, Mode, Read
+from penstock.sdk.lakes.commits import repeat_conflicts
+from penstock.sdk.lakes.reader import parquet
+from penstock.sdk.lakes.writer import DELETED
 
-RETRY = Retry.model_validate({"attempts": 10, "backoff": "100ms", "max_backoff": "5s"})
 _BYTES = 7
 """The bytes of text in the number of a transaction identifier."""
 
@@ -85,21 +85,7 @@ class Commit:
 
         Tries again after a conflict with another writer. Raises Transient after several conflicts.
         """
-        for failures in range(1, RETRY.attempts + 1):
-            try:
-                self._attempt(files)
-                break
-            except Conflict as error:
-                conflict = Transient(
-                    f"could not commit to {self.location.path}: another writer has changed the "
-                    "same rows",
-                    detail=str(error),
-                    hint="Write to the table from fewer programs at a time.",
-                )
-                if failures == RETRY.attempts:
-                    raise conflict from error
-                report_retry(conflict)
-                time.sleep(RETRY.delay(failures))
+        repeat_conflicts(lambda: self._attempt(files), self.location.path)
         if self.mode == "upsert":
             with convert_errors("write to", self.location.path):
                 for file in files:
@@ -117,21 +103,7 @@ class Commit:
                     self._add(table, ())
             else:
                 self._add(table, files)
-            self._sync(table.version())
-
-    def _sync(self, version: int) -> None:
-        """Writes a version and the files that delta-rs has written for it to disk."""
-        if not self.location.is_local:
-            return
-        name = f"{LOG}/{version:020d}.json"
-        if self.mode == "upsert":
-            with self.location.open_input(name) as log:
-                actions = [json.loads(line) for line in log]
-            for action in actions:
-                for kind in ("add", "cdc"):
-                    if kind in action:
-                        self.location.sync(unquote(action[kind]["path"]))
-        self.location.sync(name)
+            sync_version(self.location, table.version(), with_files=self.mode == "upsert")
 
     def _is_committed(self, table: Any) -> bool:
         number = table.transaction_version(self.transactions.application)
@@ -189,6 +161,21 @@ class Commit:
         from deltalake import CommitProperties
 
         return CommitProperties(app_transactions=self.transactions.of(self.batch))
+
+
+def sync_version(location: Location, version: int, *, with_files: bool) -> None:
+    """Writes a version to disk, also the files that delta-rs has written for it `with_files`."""
+    if not location.is_local:
+        return
+    name = f"{LOG}/{version:020d}.json"
+    if with_files:
+        with location.open_input(name) as log:
+            actions = [json.loads(line) for line in log]
+        for action in actions:
+            for kind in ("add", "cdc"):
+                if kind in action:
+                    location.sync(unquote(action[kind]["path"]))
+    location.sync(name)
 
 
 def _literal(value: int | str) -> str:

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.core.errors import PenstockError, Permanent, Transient
-
-_STYLE = re.compile(r"\x1b\[[0-9;]*m|↳")
-_FORBIDDEN = re.compile(
-    r"\b(401 Unauthorized|403 Forbidden|HTTP status 40[013])\b|AccessDenied|InvalidAccessKeyId"
-    r"|SignatureDoesNotMatch|InvalidClientTokenId|ACCESS_DENIED|INVALID_ACCESS_KEY_ID"
-    r"|SIGNATURE_DOES_NOT_MATCH|CredentialsNotLoaded|[Pp]ermission denied|no permission"
-)
-_NO_BUCKET = re.compile("NoSuchBucket|NO_SUCH_BUCKET|Bucket '[^']*' not found")
-_AUTH_HINT = "Check the credentials (storage.auth, or the environment) and their permissions."
-_LOCAL_AUTH_HINT = "Change the permissions of the directory, or run as another user."
-_MAX_DETAIL = 500
-
-
-class Conflict(Exception):
-    """A commit of another writer that a commit conflicts with."""
+from penstock.core.errors import PenstockError, Permanent
+from penstock.sdk.lakes.commits import Conflict
+from penstock.sdk.lakes.storage_errors import error_detail, storage_error
 
 
 @contextmanager
@@ -42,7 +28,7 @@ def translate_error(error: Exception, operation: str, path: str) -> Exception | 
     """Returns the error of Penstock for one of delta-rs or of the storage; None for another."""
     from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 
-    detail = _detail(error)
+    detail = error_detail(error)
     if isinstance(error, CommitFailedError):
         return Conflict(detail)
     if isinstance(error, DeltaProtocolError):
@@ -56,25 +42,4 @@ def translate_error(error: Exception, operation: str, path: str) -> Exception | 
         return Permanent(f"cannot {operation} {path}", detail=detail)
     if not isinstance(error, OSError):
         return None
-    if _NO_BUCKET.search(detail):
-        return Permanent(
-            f"cannot {operation} {path}: the bucket does not exist", code="unknown-bucket",
-            detail=detail, hint="Create the bucket.",
-        )  # fmt: skip
-    if _FORBIDDEN.search(detail):
-        return Permanent(
-            f"cannot {operation} {path}", code="authorization", detail=detail,
-            hint=_AUTH_HINT if "://" in path else _LOCAL_AUTH_HINT,
-        )  # fmt: skip
-    if "://" not in path and isinstance(error, NotADirectoryError | FileExistsError):
-        return Permanent(
-            f"cannot {operation} {path}: {detail}", code="not-a-directory", hint="Correct path."
-        )
-    hint = "Check that the storage is reachable and has free space."
-    return Transient(f"could not {operation} {path}", detail=detail, hint=hint)
-
-
-def _detail(error: Exception) -> str:
-    """Returns the text of an error in one line, without colors and stack traces."""
-    text = _STYLE.sub("", str(error)).partition("\n   0: ")[0]
-    return " ".join(text.split())[:_MAX_DETAIL]
+    return storage_error(error, operation, path, path, detail)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,23 +17,14 @@ from penstock.connectors.delta.client import LOG, Location
 from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.partition_values import Values, to_texts
 from penstock.core.errors import Permanent
-
-Kind = Literal["insert", "delete", "before", "after", "gone"]
-"""The rows of a file: all rows inserted or deleted, or those of a file of changes before or after
-the change. `gone` is a version without a log."""
+from penstock.sdk.lakes.files import FileOfVersion, Kind, changed_rows, data_gone
 
 
-@dataclass(frozen=True)
-class FileOfVersion:
-    """A file whose rows a version has, adds, removes or changes. `time` is in milliseconds."""
+@dataclass(frozen=True, kw_only=True)
+class DeltaFile(FileOfVersion):
+    """A file of a version, with the values of its partition."""
 
-    name: str
-    size: int
-    values: Values
-    version: int
-    time: int | None = None
-    kind: Kind = "insert"
-    rows: int | None = None
+    values: Values = field(default_factory=dict)
     kept: bytes | None = None
     """A byte for each row: 0 if the deletion vector of the file has removed it."""
 
@@ -45,20 +36,20 @@ class VersionLog:
     location: Location
     reads_changes: bool = False
     skips_gaps: bool = False
-    _known: dict[tuple[int, bool], Sequence[FileOfVersion]] = field(default_factory=dict)
+    _known: dict[tuple[int, bool], Sequence[DeltaFile]] = field(default_factory=dict)
 
     def forget(self, version: int) -> None:
         """Forgets the files of the versions before a version."""
         self._known = {key: files for key, files in self._known.items() if key[0] >= version}
 
-    def files(self, version: int, *, snapshot: bool) -> Sequence[FileOfVersion]:
+    def files(self, version: int, *, snapshot: bool) -> Sequence[DeltaFile]:
         """Returns the files of the table at a version, or those that the version changes."""
         key = (version, snapshot)
         if key not in self._known:
             self._known[key] = self._snapshot(version) if snapshot else self._changes(version)
         return self._known[key]
 
-    def _snapshot(self, version: int) -> Sequence[FileOfVersion]:
+    def _snapshot(self, version: int) -> Sequence[DeltaFile]:
         table = self.location.open(version)
         if table is None:
             raise self._gone(version)
@@ -74,14 +65,18 @@ class VersionLog:
         files = [
             (
                 row["modification_time"],
-                FileOfVersion(
-                    unquote(row["path"]), row["size_bytes"],
-                    {name: values[index].as_py() for name, values in texts.items()},
-                    version, time, "insert", row["num_records"], kept.get(row["path"]),
+                DeltaFile(
+                    name=unquote(row["path"]),
+                    size=row["size_bytes"],
+                    values={name: values[index].as_py() for name, values in texts.items()},
+                    version=version,
+                    time=time,
+                    rows=row["num_records"],
+                    kept=kept.get(row["path"]),
                 ),
             )
             for index, row in enumerate(rows)
-        ]  # fmt: skip
+        ]
         return [each for _, each in sorted(files, key=lambda item: (item[0], item[1].name))]
 
     def _time(self, version: int) -> int | None:
@@ -90,13 +85,14 @@ class VersionLog:
         except FileNotFoundError:
             return None
 
-    def _changes(self, version: int) -> Sequence[FileOfVersion]:
+    def _changes(self, version: int) -> Sequence[DeltaFile]:
         try:
             actions = self._actions(version)
         except FileNotFoundError:
             if not self.skips_gaps:
                 raise self._gone(version) from None
-            return [FileOfVersion(_log_name(version), 0, {}, version, None, "gone", 0)]
+            name = _log_name(version)
+            return [DeltaFile(name=name, size=0, version=version, kind="gone", rows=0)]
         time = _commit_time(actions)
         found: dict[str, list[Any]] = {"add": [], "remove": [], "cdc": []}
         for action in actions:
@@ -144,26 +140,13 @@ class VersionLog:
             )
 
     def _changed(self, version: int, actions: Iterable[Mapping[str, Any]]) -> Permanent:
-        commits = [each["commitInfo"] for each in actions if "commitInfo" in each]
-        operation = "".join(f" ({commit.get('operation')})" for commit in commits[:1])
-        return Permanent(
-            f"version {version} of {self.location.path} removes or changes rows{operation}",
-            code="changed-rows",
-            hint="Set changes: true to read changes, or read the table again with --fresh.",
+        operations = (
+            each["commitInfo"].get("operation") for each in actions if "commitInfo" in each
         )
+        return changed_rows(f"version {version} of {self.location.path}", next(operations, None))
 
     def _gone(self, version: int) -> Permanent:
         return data_gone(f"version {version} of {self.location.path} was removed before being read")
-
-
-def data_gone(message: str) -> Permanent:
-    """Returns the error of removed versions and files."""
-    return Permanent(
-        message,
-        code="data-gone",
-        hint="Set on_data_loss: continue to read the remaining rows, or run with --fresh to reset "
-        "the state.",
-    )
 
 
 def deletion_vectors(path: str) -> Permanent:
@@ -214,12 +197,17 @@ def _partition_values(actions: pa.Table) -> Mapping[str, pa.Array]:
     return {field.name: to_texts(found.field(field.name)) for field in fields}
 
 
-def _file(action: Mapping[str, Any], version: int, time: int | None, kind: Kind) -> FileOfVersion:
+def _file(action: Mapping[str, Any], version: int, time: int | None, kind: Kind) -> DeltaFile:
     statistics = json.loads(action.get("stats") or "{}")
-    return FileOfVersion(
-        unquote(action["path"]), action.get("size") or 0, action.get("partitionValues") or {},
-        version, time, kind, statistics.get("numRecords"),
-    )  # fmt: skip
+    return DeltaFile(
+        name=unquote(action["path"]),
+        size=action.get("size") or 0,
+        values=action.get("partitionValues") or {},
+        version=version,
+        time=time,
+        kind=kind,
+        rows=statistics.get("numRecords"),
+    )
 
 
 def _commit_time(actions: Iterable[Mapping[str, Any]]) -> int | None:

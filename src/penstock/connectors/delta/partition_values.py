@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.sdk.lakes.grouping import group_rows
+
 MAX_DIRECTORY_BYTES = 200
 Values = Mapping[str, str | None]
 
@@ -24,19 +26,10 @@ def group(
     if not columns:
         yield {}, None
         return
-    codes = np.zeros(rows.num_rows, np.int64)
-    texts = []
-    for name in columns:
-        encoded = pc.dictionary_encode(rows.column(name), null_encoding="encode")
-        distinct = to_texts(encoded.dictionary)
-        codes = codes * max(len(distinct), 1) + encoded.indices.to_numpy(zero_copy_only=False)
-        _, codes = np.unique(codes, return_inverse=True)
-        texts.append(distinct.take(encoded.indices))
-    order = np.argsort(codes, kind="stable")
-    for indexes in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
-        if len(indexes):
-            first = int(indexes[0])
-            yield {n: t[first].as_py() for n, t in zip(columns, texts, strict=True)}, indexes
+    found = [rows.column(name) for name in columns]
+    for indexes in group_rows(found):
+        first = [to_texts(column.slice(int(indexes[0]), 1))[0].as_py() for column in found]
+        yield dict(zip(columns, first, strict=True)), indexes
 
 
 def to_texts(values: pa.Array) -> pa.Array:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.connectors.delta.client import Location
 from penstock.connectors.delta.committing import Commit, Transactions
+from penstock.connectors.delta.compacting import combinable, combine
 from penstock.connectors.delta.config import DeltaSinkConfig
 from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.target import (
@@ -19,16 +20,17 @@ from penstock.connectors.delta.target import (
     create_table,
     open_target,
 )
-from penstock.connectors.delta.types import accepts, check_type, is_partition_type
+from penstock.connectors.delta.types import TYPES, accepts, is_partition_type
 from penstock.connectors.delta.writer import DataFile, DeltaWriter
 from penstock.core.errors import OptionError, raise_all
-from penstock.sdk import BatchId, Capability, Receipt, SchemaChanges, Sink
+from penstock.sdk import BatchId, Receipt, SchemaChanges
 from penstock.sdk.columns.checks import check_column
 from penstock.sdk.columns.names import check_distinct
+from penstock.sdk.lakes.compaction import Compacted, CompactingSink
 from penstock.sdk.schema_changes import as_written
 
 
-class DeltaSink(Sink[DeltaSinkConfig]):
+class DeltaSink(CompactingSink[DeltaSinkConfig]):
     """Writes rows to a table of Delta Lake and creates a missing table.
 
     Each batch is one version of the table, which also records the batch. With `mode: upsert` rows
@@ -53,17 +55,6 @@ class DeltaSink(Sink[DeltaSinkConfig]):
     extra = "delta"
     client_modules = ("deltalake",)
     acknowledges = "its version is committed"
-    capabilities = frozenset(
-        {
-            Capability.ROWS,
-            Capability.ORDERED,
-            Capability.EXACTLY_ONCE,
-            Capability.TRANSACTIONS,
-            Capability.UPSERT,
-            Capability.DELETE,
-            Capability.REPLACE,
-        }
-    )
 
     def validate(self) -> None:
         super().validate()
@@ -88,7 +79,7 @@ class DeltaSink(Sink[DeltaSinkConfig]):
     def check_schema(self, columns: pa.Schema) -> None:
         check_distinct(columns)
         for field in columns:
-            check_type(field)
+            TYPES.check(field)
         names = self.config.partition_by
         errors = [
             error
@@ -143,10 +134,17 @@ class DeltaSink(Sink[DeltaSinkConfig]):
             key = tuple(field.name for field in target.fields(self.primary_key))
         transactions = self._transactions(batch.query)
         Commit(location, transactions, batch, self.mode, key).execute(files)
+        self.compact_by_rule(len(files))
 
     def last_batch(self, query: str) -> BatchId | None:
         table = self._location.open()
         return None if table is None else self._transactions(query).last(table, query)
+
+    def small_files(self, size: int) -> int:
+        return sum(map(len, combinable(open_target(self._location), size)))
+
+    def compact(self, size: int) -> Compacted:
+        return combine(self._location, size)
 
     def _transactions(self, query: str) -> Transactions:
         return Transactions(f"penstock/{self.context.owner}/{self.context.node}/{query}")

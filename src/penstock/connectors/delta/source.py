@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,16 +11,16 @@ import pyarrow as pa
 from penstock.connectors.delta.client import Location
 from penstock.connectors.delta.config import DeltaSourceConfig
 from penstock.connectors.delta.errors import convert_errors
-from penstock.connectors.delta.log import FileOfVersion, VersionLog, check_readable, data_gone
+from penstock.connectors.delta.log import DeltaFile, VersionLog, check_readable
 from penstock.connectors.delta.reader import METADATA, Reader
 from penstock.connectors.delta.types import arrow_schema
 from penstock.core.errors import OptionError
-from penstock.sdk import Capability, Offset, Read
-from penstock.sdk.file_partitions import divide_files
-from penstock.sdk.polling import PolledSource
+from penstock.sdk import Offset, Read
+from penstock.sdk.lakes.files import data_gone
+from penstock.sdk.lakes.source import LakeSource
 
 
-class DeltaSource(PolledSource[DeltaSourceConfig]):
+class DeltaSource(LakeSource[DeltaSourceConfig]):
     """Reads a table of Delta Lake, then the rows that later versions add, or all of their changes.
 
     The first run reads the table as it is at a version, by default the latest one; later runs and
@@ -48,23 +47,9 @@ class DeltaSource(PolledSource[DeltaSourceConfig]):
 
     extra = "delta"
     client_modules = ("deltalake",)
-    parallelism = "a file"
-    lag_unit = "files"
-    locates_rows = True
-    capabilities = frozenset(
-        {
-            Capability.REPLAY,
-            Capability.LIMIT,
-            Capability.BOUNDED,
-            Capability.TAIL,
-            Capability.ORDERED,
-            Capability.ROWS,
-        }
-    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.carries_operations = self.has_complete_changes = self.config.changes
         self._table: Any = None
         self._versions: VersionLog | None = None
 
@@ -80,13 +65,9 @@ class DeltaSource(PolledSource[DeltaSourceConfig]):
         return Location.of(self.config)
 
     @property
-    def _skips_gaps(self) -> bool:
-        return self.config.on_data_loss == "continue"
-
-    @property
     def _log(self) -> VersionLog:
         if self._versions is None:
-            self._versions = VersionLog(self._location, self.config.changes, self._skips_gaps)
+            self._versions = VersionLog(self._location, self.config.changes, self.skips_gaps)
         return self._versions
 
     def check(self) -> None:
@@ -98,10 +79,6 @@ class DeltaSource(PolledSource[DeltaSourceConfig]):
     def metadata_schema(self) -> pa.Schema:
         return METADATA
 
-    @property
-    def poll_interval(self) -> float | None:
-        return self.config.interval if self.config.watch else None
-
     def initial_offset(self) -> Offset:
         table = self._open_first()
         version = int(table.version())
@@ -109,59 +86,22 @@ class DeltaSource(PolledSource[DeltaSourceConfig]):
 
     def find_end(self, start: Offset) -> Offset:
         self._log.forget(start["version"])
-        latest = start["snapshot"] if self._is_fixed else self._latest_version(start)
+        latest = start["snapshot"] if self.is_fixed else self._latest_version(start)
         if latest + 1 <= start["version"]:
             return start
         return {**start, "version": latest + 1, "file": 0}
 
-    @property
-    def _is_fixed(self) -> bool:
-        """Whether only the version that the options name is read."""
-        config = self.config
-        return not config.watch and (config.version is not None or config.timestamp is not None)
-
-    def limit_batch(self, start: Offset, end: Offset) -> Offset:
-        max_files = self.config.max_files or math.inf
-        max_size = self.config.max_size or math.inf
-        if max_files == max_size == math.inf:
-            return end
-        count = size = 0
-        for version, files in self._ranges(start, end):
-            first = start["file"] if version == start["version"] else 0
-            is_divisible = all(file.kind == "insert" for file in files)
-            for group in [[each] for each in files] if is_divisible else [files]:
-                size += sum(file.size for file in group)
-                if count and (count + len(group) > max_files or size > max_size):
-                    return {**start, "version": version, "file": first}
-                count, first = count + len(group), first + len(group)
-        return end
-
-    def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[FileOfVersion, ...]]:
-        files = (file for _, files in self._ranges(start, end) for file in files)
-        return divide_files(files, lambda file: file.size)
-
-    def read(self, partition: tuple[FileOfVersion, ...], read: Read) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: tuple[DeltaFile, ...], read: Read) -> Iterator[pa.RecordBatch]:
         assert self.columns is not None
         operation = self.operation_column if self.config.changes else None
-        reader = Reader(self._location, self.columns, operation, self._skips_gaps)
+        reader = Reader(self.columns, operation, self.skips_gaps, self._location)
         for file in partition:
             yield from reader.rows(file, read)
 
-    def min_offset(self, first: Offset, second: Offset) -> Offset:
-        return min(first, second, key=lambda offset: (offset["version"], offset["file"]))
-
-    def lag(self, current: Offset, latest: Offset) -> int:
-        return sum(len(files) for _, files in self._ranges(current, latest))
-
-    def _ranges(self, start: Offset, end: Offset) -> Iterator[tuple[int, Sequence[FileOfVersion]]]:
-        """Yields the versions of a range with their files."""
+    def versions(self, start: Offset, end: Offset) -> Iterator[tuple[int, Sequence[DeltaFile]]]:
         last = end["version"] + (1 if end["file"] else 0)
         for version in range(start["version"], last):
-            files = self._log.files(version, snapshot=version == start["snapshot"])
-            first = start["file"] if version == start["version"] else 0
-            stop = end["file"] if version == end["version"] else len(files)
-            if first < stop:
-                yield version, files[first:stop]
+            yield version, self._log.files(version, snapshot=version == start["snapshot"])
 
     def _open_first(self) -> Any:
         """Returns the table at the version at which a pipeline without state starts."""

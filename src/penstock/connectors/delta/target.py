@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.delta.client import Location
-from penstock.connectors.delta.errors import Conflict, convert_errors
+from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.types import arrow_schema, delta_schema, field_properties
 from penstock.core.errors import OptionError, Permanent
 from penstock.sdk import SchemaChanges
 from penstock.sdk.columns.names import find_name
+from penstock.sdk.lakes.commits import Conflict
 
 _UNSUPPORTED_PROPERTIES = {
     "delta.invariants": "an invariant",

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import is_json
-from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.types import TypeMap, kind_of
 
 TYPES = TypeMap(
@@ -30,23 +29,6 @@ _PARTITION_KINDS = {
     "boolean", "int8", "int16", "int32", "int64", "decimal", "string", "date", "timestamp",
     "timestamp_ntz",
 }  # fmt: skip
-
-
-def check_type(field: pa.Field) -> None:
-    """Raises PlanError for a column that Delta Lake cannot store, also within nested types."""
-    type_ = field.type
-    if is_json(field) or not pa.types.is_nested(type_):
-        TYPES.column_type(field)
-    elif is_list(type_):
-        check_type(type_.value_field.with_name(field.name))
-    elif pa.types.is_map(type_):
-        check_type(type_.key_field.with_name(field.name))
-        check_type(type_.item_field.with_name(field.name))
-    elif type_.num_fields:
-        for part in type_:
-            check_type(part.with_name(f"{field.name}.{part.name}"))
-    else:
-        TYPES.column_type(field)
 
 
 def is_partition_type(type_: pa.DataType) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import zlib
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -10,6 +12,14 @@ from penstock.sdk import PositiveDuration
 from penstock.sdk.database import DatabaseSinkConfig
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
+
+_FIRST_ID, _IDS = 1 << 30, 3 << 30
+"""Server IDs that people seldom give."""
+
+
+def replica_id(name: str) -> int:
+    """Returns a server ID that depends on a name."""
+    return _FIRST_ID + zlib.crc32(name.encode()) % _IDS
 
 
 class ConnectionConfig(ServerConfig):
@@ -28,7 +38,11 @@ class MysqlSourceConfig(ConnectionConfig, ChangesConfig):
 
     server_id: int | None = Field(default=None, ge=1, le=2**32 - 1)
     """The ID as a replica of the server, with `changes`. By default a number that depends on the
-    pipeline, the source and the state directory. No other replica may have it."""
+    pipeline, the source and the state directory. No other replica may have it. Sources of a
+    pipeline with one ID share a connection to the log."""
+
+    def shared_options(self, pipeline: str) -> Mapping[str, Any]:
+        return {"server_id": self.server_id or replica_id(f"{pipeline}/{self.address}")}
 
 
 class MysqlSinkConfig(ConnectionConfig, DatabaseSinkConfig):

@@ -41,7 +41,8 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
     the snapshot. A change of the primary key is a delete and an insert. A change of a large
     transaction may be in another batch than the others. The metadata columns are `lsn`,
     `transaction`, `commit_time`, `snapshot` and `received`. A log that the server has removed or
-    reset is an error. Columns that are added while the pipeline has state are not read. The server
+    reset is an error. Columns that are added to the table are added to the stream, and types
+    are widened. The server
     needs `binlog_format = ROW` and `binlog_row_metadata = FULL`, the table a primary key, and the
     user the privileges REPLICATION SLAVE, REPLICATION CLIENT, and SELECT on the table.
 

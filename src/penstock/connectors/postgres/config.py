@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -24,10 +25,13 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
 
     slot: str | None = Field(default=None, pattern=r"^[a-z0-9_]{1,63}$")
     """The replication slot, which is created if it is missing. `penstock_PIPELINE_NODE` by
-    default."""
+    default. Sources of a pipeline with one slot share its stream."""
     publication: str | None = Field(default=None, min_length=1)
     """The publication of the table, which is created if it is missing. Named as the slot by
     default."""
+
+    def shared_options(self, pipeline: str) -> Mapping[str, Any]:
+        return {"slot": self.slot or f"penstock_{pipeline}"}
 
 
 class PostgresSinkConfig(ConnectionConfig, DatabaseSinkConfig):

@@ -32,6 +32,11 @@ WHERE a.attrelid = to_regclass(\0) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 """
 _TYPE_NAME = "SELECT format_type(\0::oid, \0::int)"
+_BASE_TYPE = """
+SELECT format_type(coalesce(nullif(t.typbasetype, 0), t.oid),
+       CASE WHEN t.typbasetype = 0 THEN \0::int ELSE t.typtypmod END)
+FROM pg_type t WHERE t.oid = \0::oid
+"""
 _KEYS = """
 SELECT i.indisprimary, array_to_json(array(
     SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
@@ -107,6 +112,13 @@ class PostgresConnection(DbapiConnection):
             return None
         self._targets[table] = pa.schema(fields)
         return self._targets[table]
+
+    def column_of_type(self, name: str, type_: int, modifier: int) -> pa.Field:
+        """Returns a column of a type and a modifier of the catalog, of STRING if it is dropped."""
+        rows = self.query(_BASE_TYPE, (modifier, type_))
+        field = TYPES.field(name, rows[0][0] if rows else "text")
+        assert field is not None
+        return field
 
     def query_columns(self, query: str) -> pa.Schema:
         """Returns the columns of a query."""

@@ -9,6 +9,7 @@ STATE_CODES: Mapping[str, str] = {
     "bug": "Penstock has a defect.",
     "changed-partitioning": "The column that divides a partly written batch is missing.",
     "changed-plan": "The pipeline has changed in a way that its state does not support.",
+    "changed-schema": "The state does not support a change of the columns of a source.",
     "complete": "The pipeline has ended and accepts no more rows.",
     "corrupt-journal": "The journal of received messages is corrupt.",
     "corrupt-state": "A file in the state directory is corrupt.",

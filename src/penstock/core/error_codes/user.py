@@ -94,6 +94,7 @@ USER_CODES: Mapping[str, str] = {
     "several-documents": "A file contains several YAML documents.",
     "several-languages": "A pipeline consists of files in different languages.",
     "state-of-changes": "A query with state reads changes that cannot be retracted from its state.",
+    "state-of-table": "The query of a dynamic table keeps state.",
     "static-lookup": "A source is both static and a lookup table.",
     "static-unbounded": "A static source has no end.",
     "target-schema": "The columns of the rows do not fit the target of a sink.",

@@ -15,7 +15,7 @@ from penstock.core.text import plural
 from penstock.engine.analysis.name_errors import name_error
 from penstock.engine.catalyst.deep_queries import locate_overflows, too_deep
 from penstock.engine.catalyst.messages import without_column_ids
-from penstock.engine.lookups.lookup_joins import LookupJoinError
+from penstock.engine.lookups.lookup_errors import SqlLookupError
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.reached_watermarks import find_lost_watermark
 from penstock.sdk.sql_text import SqlText, read_sql_text
@@ -35,7 +35,7 @@ def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
         with locate_overflows(plan, [node]):
             yield
     except PenstockError as error:
-        if isinstance(error, LookupJoinError):
+        if isinstance(error, SqlLookupError):
             where = _locate_fragment(plan, node, error.index, error.fragment)
             line, _, _ = error.fragment.partition("\n")
             error.where = where and replace(where, length=len(line))

@@ -12,6 +12,7 @@ from penstock.core.errors import PenstockError, PlanError, SqlError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
 from penstock.plan.model import Node, Plan
+from penstock.sql.dialect.table_checks import NAME as CHECK
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.functions import BUILTINS
 
@@ -43,6 +44,12 @@ def name_error(
         )  # fmt: skip
     if condition.startswith(("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")):
         name = function_name(error)
+        if name.partition(" ")[0].lower() == CHECK:
+            return SqlError(
+                f"{node.label}: {CHECK} is called outside of the SQL of a transform",
+                code="unknown-function", where=where,
+                hint="Call it in a transform, and not in a function or a watermark.",
+            )  # fmt: skip
         return SqlError(
             f'{node.label}: there is no function "{name}"', code="unknown-function",
             hint=did_you_mean(name, _functions(plan, name)), where=_mark(where, name),
@@ -73,7 +80,7 @@ def nearest_function(plan: Plan, name: str) -> str | None:
 
 def _functions(plan: Plan, name: str) -> Sequence[str]:
     own = [function.name for function in plan.functions]
-    return own if nearest(name, own) else [*BUILTINS, *WINDOWS]
+    return own if nearest(name, own) else [*BUILTINS, *WINDOWS, CHECK]
 
 
 def _names(listed: str) -> list[str]:

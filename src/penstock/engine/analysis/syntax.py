@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import PenstockError
 from penstock.engine.analysis.errors import translate
 from penstock.engine.analysis.unknown_names import QUERY, unknown_functions
+from penstock.engine.lookups.table_checks import registered_names
 from penstock.plan.model import Node, Plan
 from penstock.sdk.sql_text import SqlText
 
@@ -27,12 +28,13 @@ def text_errors(
     java: Any = session
     parser = java._jsparkSession.sessionState().sqlParser()
     for node in nodes:
-        for text in node.sql_texts:
-            error = _syntax_error(parser, text)
-            if error is not None:
-                yield translate(plan, node, error)
-            else:
-                yield from unknown_functions(plan, node, text, session)
+        with registered_names(node.checked_tables, session):
+            for text in node.sql_texts:
+                error = _syntax_error(parser, text)
+                if error is not None:
+                    yield translate(plan, node, error)
+                else:
+                    yield from unknown_functions(plan, node, text, session)
 
 
 def _syntax_error(parser: Any, text: SqlText) -> ParseException | None:

@@ -50,6 +50,18 @@ class OperatorSchema:
         known = [part for part in found if part is not None]
         return known if len(known) == len(found) else None
 
+    def extended(self, current: OperatorSchema) -> OperatorSchema:
+        """Returns the schema with the columns that rows have in `current` and here lack."""
+        if len(self.parts) != len(current.parts):
+            return self
+        key, *rows = self.parts
+        added = [
+            tuple(column for column in new if column[0] not in dict(old))
+            for old, new in zip(rows, current.parts[1:], strict=True)
+        ]
+        parts = (key, *((*old, *new) for old, new in zip(rows, added, strict=True)))
+        return OperatorSchema(self.kind, parts)
+
     def differences(self, current: OperatorSchema) -> list[str]:
         """Returns the differences of columns, one a line."""
         if self.kind != current.kind:

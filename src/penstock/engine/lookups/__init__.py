@@ -1,4 +1,5 @@
-"""Lookup tables in joins: read again during a run, or looked up by key.
+"""Lookup tables in joins: read again during a run, or looked up by key. Checks of dynamic tables.
 
-Imported by `analysis`, `updating` and `tables`. Start at `lookup_joins.py`.
+Imported by `analysis`, `updating`, `tables` and `derivation`. Start at `lookup_joins.py`, and for
+checks at `table_checks.py`.
 """

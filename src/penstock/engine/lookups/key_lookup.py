@@ -43,6 +43,8 @@ class KeyLookup:
     ttl: float
     max_bytes: int
     run_id: str
+    keeps_missing: bool = True
+    """Whether the absence of a row is used as long as a row. Otherwise it is used in its batch."""
 
     @property
     def keys(self) -> pa.Schema:
@@ -52,11 +54,15 @@ class KeyLookup:
     @encode_errors
     def __call__(self, arrays: Iterator[pa.StructArray]) -> Iterator[pa.StructArray]:
         """Yields the row of each key, null without a row."""
+        yield from self.rows_of(map(pa.RecordBatch.from_struct_array, arrays))
+
+    def rows_of(self, keys: Iterator[pa.RecordBatch]) -> Iterator[pa.StructArray]:
+        """Yields the row of each key, for the batches of keys of a task."""
         dead_letters = self.spool.begin(spark_task.batch_number(), spark_task.partition())
         table = _TABLES.get(self)
         table.begin(dead_letters, isolated=spark_task.is_retry())
-        for array in arrays:
-            yield table.rows_of(pa.RecordBatch.from_struct_array(array))
+        for batch in keys:
+            yield table.rows_of(batch)
         dead_letters.partition = f"{dead_letters.partition}-{dead_letters.digest()}"
         dead_letters.close()
 
@@ -67,7 +73,9 @@ class OpenTable:
     def __init__(self, lookup: KeyLookup) -> None:
         self.lookup = lookup
         self._source: LookupSource[Any] = pickle.loads(pickle.dumps(lookup.source))
-        self._cache = LookupCache(lookup.rows, lookup.ttl, lookup.max_bytes)
+        self._cache = LookupCache(
+            lookup.rows, lookup.ttl, lookup.max_bytes, keeps_missing=lookup.keeps_missing
+        )
         self._client: Any = None
         self._is_open = False
 

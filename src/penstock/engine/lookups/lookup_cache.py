@@ -25,13 +25,15 @@ class _Entry(NamedTuple):
 class LookupCache:
     """The rows of keys, and the keys without a row, of at most `max_bytes`.
 
-    A row is used for `ttl` seconds, and in the batch that has looked it up. The keys used least
-    recently are removed.
+    A row is used for `ttl` seconds, and in the batch that has looked it up. So is the absence of a
+    row, without `keeps_missing` only in its batch. The keys used least recently are removed.
     """
 
-    def __init__(self, schema: pa.Schema, ttl: float, max_bytes: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, ttl: float, max_bytes: int, *, keeps_missing: bool = True
+    ) -> None:
         self.rows = pa.RecordBatch.from_pylist([], schema)
-        self._ttl, self._max_bytes = ttl, max_bytes
+        self._ttl, self._max_bytes, self._keeps_missing = ttl, max_bytes, keeps_missing
         self._entries: dict[Key, _Entry] = {}
         self._batch: object = None
 
@@ -52,7 +54,10 @@ class LookupCache:
         found: dict[Key, int | None] = {}
         for key in keys:
             entry = self._entries.get(key)
-            if entry is not None and (entry.batch == self._batch or entry.time > oldest):
+            if entry is None:
+                continue
+            is_kept = entry.time > oldest and (entry.place is not None or self._keeps_missing)
+            if is_kept or entry.batch == self._batch:
                 self._entries[key] = self._entries.pop(key)
                 found[key] = entry.place
         return found

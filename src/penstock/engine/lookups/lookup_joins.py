@@ -13,10 +13,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, struct
 
-from penstock.core.errors import PlanError
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
+from penstock.engine.lookups.lookup_errors import SqlLookupError, lookup_error
 from penstock.engine.lookups.lookup_symbols import (
     FOUND,
     LookupTable,
@@ -37,15 +37,8 @@ _JOINS = {
 """The joins by the side of the table: those that keep no row of the table without a match."""
 
 
-class LookupJoinError(PlanError):
-    """An error of the SQL that reads a lookup table. `index` and `fragment` are its place there."""
-
-    index: int = 0
-    fragment: str = ""
-
-
 def join_lookups(frame: DataFrame) -> DataFrame:
-    """Returns a DataFrame whose joins with lookup tables are lookups. Raises LookupJoinError."""
+    """Returns a DataFrame whose joins with lookup tables are lookups. Raises SqlLookupError."""
     if next(tables_in(analyzed_plan(frame)), None) is None:
         return frame
     catalyst = Catalyst(frame.sparkSession)
@@ -71,7 +64,7 @@ class _Rewriting:
         children = children_of(plan)
         in_subquery = any(reads_lookup(query) for query in scala_items(plan.subqueries()))
         if symbol_name(plan) is not None or in_subquery:
-            raise _error(
+            raise lookup_error(
                 f'the lookup table "{name}" is read without a join', plan,
                 f"Join a stream with it: FROM stream LEFT JOIN {name} ON stream.a = {name}.key. "
                 "Single keys are looked up, and no other rows are read.",
@@ -98,7 +91,7 @@ class _Rewriting:
         children = children_of(join)
         tables = [find_table(child, self._catalyst) for child in children]
         if all(tables):
-            raise _error(
+            raise lookup_error(
                 "a lookup table is joined with another lookup table", join,
                 "Join a stream with one of them first.",
             )  # fmt: skip
@@ -109,7 +102,7 @@ class _Rewriting:
         assert table is not None
         kind = class_name(join.joinType())
         if kind not in _JOINS["left" if side == 0 else "right"]:
-            raise _error(
+            raise lookup_error(
                 f"the {_words(kind)} JOIN keeps the rows of the lookup table \"{table.name}\" that "
                 "no row of the stream matches, and single keys are looked up", join,
                 "Write stream JOIN table, or stream LEFT JOIN table.",
@@ -190,7 +183,7 @@ class _Rewriting:
 
     def _missing_key(
         self, join: Any, table: LookupTable, column: Any, on: list[Any]
-    ) -> LookupJoinError:
+    ) -> SqlLookupError:
         """Returns the error of a join that has no value for a column of the key."""
         names = ", ".join(each.name() for each in table.keys)
         hint = (
@@ -204,14 +197,14 @@ class _Rewriting:
             for side in sides:
                 if class_name(side) == "Cast" and side.child().semanticEquals(column):
                     type_ = str(column.dataType().sql())
-                    return _error(
+                    return lookup_error(
                         f'the condition of the join casts "{column.name()}", the primary key of '
                         f'the lookup table "{table.name}", to {side.dataType().sql()}', condition,
                         f"Cast the other side: CAST(stream.a AS {type_}) = "
                         f"{table.name}.{column.name()}.",
                     )  # fmt: skip
         others = [each for each in on if class_name(each) in ("EqualTo", "EqualNullSafe")]
-        return _error(
+        return lookup_error(
             f'the condition of the join has no value for "{column.name()}" of the primary key '
             f'({names}) of the lookup table "{table.name}"',
             others[0] if others else on[0] if on else join, hint,
@@ -265,14 +258,3 @@ def _equal_to(condition: Any, column: Any) -> Any | None:
 
 def _words(kind: str) -> str:
     return {"FullOuter": "FULL", "LeftOuter": "LEFT", "RightOuter": "RIGHT"}.get(kind, kind.upper())
-
-
-def _error(message: str, place: Any, hint: str) -> LookupJoinError:
-    """Returns an error at the place of an expression or an operator in SQL."""
-    error = LookupJoinError(message, code="lookup-join", hint=hint)
-    origin = place.origin()
-    text, start, stop = origin.sqlText(), origin.startIndex(), origin.stopIndex()
-    if text.isDefined() and start.isDefined() and stop.isDefined():
-        error.index = int(start.get())
-        error.fragment = str(text.get())[error.index : int(stop.get()) + 1]
-    return error

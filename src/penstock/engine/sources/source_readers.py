@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from penstock.core.error_codec import encode_errors
+from penstock.core.errors import StateError
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks import task as spark_task
@@ -25,6 +26,8 @@ UNREAD = "unread"
 IDLE = "idle"
 """The key of an offset at which all partitions are idle, which is a batch without rows."""
 _KEYS = frozenset({CLOSED, WHOLE, UNREAD, IDLE})
+CHANGED_SCHEMA = "changed-schema"
+"""The code of the error that ends a query before rows with other columns."""
 POLL_INTERVAL = 0.15
 """The time between polls of an idle source, in seconds."""
 
@@ -88,7 +91,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         idle = self.task.partition_idle
         if idle is not None:
             return self._partitioned_offset(start, offset, end, idle)
-        return dict(self.source.limit_batch(offset, end))
+        return self._before_change(offset, self.source.limit_batch(offset, end))
+
+    def _before_change(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the end of a batch whose rows have the columns of the source.
+
+        Raises StateError if the next row has others.
+        """
+        change = self.source.schema_change(start, end)
+        if change == start:
+            raise StateError(
+                f'the columns of the source "{self.task.spool.node}" have changed',
+                code=CHANGED_SCHEMA, hint="Run the pipeline again.",
+            )  # fmt: skip
+        return dict(end if change is None else change)
 
     def _partitioned_offset(
         self, start: dict[str, Any], offset: Mapping[str, Any], end: Mapping[str, Any], idle: float

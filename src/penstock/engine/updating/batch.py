@@ -171,9 +171,11 @@ class UpdatingBatch:
     ) -> tuple[AffectedFrame, bool]:
         """Returns the rows of the keys that changes affect, and whether the operator had state.
 
-        Raises StateError if the state has other columns.
+        With `replaces` columns may be added to a state: its rows have nulls in them. Raises
+        StateError if the state has other columns.
         """
-        key, *values = self._positions(operator, schema_of(self._catalyst, inputs))
+        schema = schema_of(self._catalyst, inputs)
+        key, *values = self._positions(operator, schema, extends=replaces)
         inputs = [
             input_.arranged(self._catalyst, key, columns)
             for input_, columns in zip(inputs, values, strict=True)
@@ -207,9 +209,15 @@ class UpdatingBatch:
         self._operators[operator] = files, affected
         return accumulation.changes(affected, had_state=operator in self.version.chains)
 
-    def _positions(self, operator: str, schema: OperatorSchema) -> list[list[int]]:
-        """Returns the positions of an operator's columns in the order of its state."""
-        stored = self._schemas[operator] = self.version.schemas.get(operator, schema)
+    def _positions(
+        self, operator: str, schema: OperatorSchema, *, extends: bool = False
+    ) -> list[list[int]]:
+        """Returns the positions of an operator's columns in the order of its state.
+
+        With `extends` columns that the state lacks come last.
+        """
+        stored = self.version.schemas.get(operator, schema)
+        stored = self._schemas[operator] = stored.extended(schema) if extends else stored
         positions = stored.positions(schema)
         if positions is None:
             name = max(n for n in self.plan.nodes if operator.startswith(f"{n}-"))

@@ -26,7 +26,7 @@ from penstock.core.files.durable import (
 )
 from penstock.engine.checkpoints.state_schema import OperatorSchema
 from penstock.engine.spark_session.shared_state import verify_state
-from penstock.engine.updating.rows import Merge, RowState, consolidate
+from penstock.engine.updating.rows import Merge, RowState, consolidate, with_fields
 
 MAX_CHAIN = 20
 """The number of files of a bucket after which a snapshot is written."""
@@ -183,10 +183,13 @@ class BucketFiles:
         attempt = f"{operator}/{batch}-{uuid4().hex[:8]}"
         return cls(str(directory), attempt, version.chains.get(operator, {}))
 
-    def load(self, bucket: int, merge: Merge = consolidate) -> RowState:
+    def load(
+        self, bucket: int, merge: Merge = consolidate, columns: pa.Schema | None = None
+    ) -> RowState:
         """Returns the rows of a bucket before the batch.
 
-        Raises StateError if a file is damaged, or if the machine does not share the directory.
+        They have the fields of `columns`, null where the stored rows lack them. Raises StateError
+        if a file is damaged, or if the machine does not share the directory.
         """
         verify_state()
         chain = self.chains.get(bucket, ())
@@ -194,8 +197,9 @@ class BucketFiles:
         known, state = cached or ((), RowState(merge=merge))
         if known != chain[: len(known)]:
             known, state = (), RowState(merge=merge)
+        state.chunks = [with_fields(chunk, columns) for chunk in state.chunks]
         for file in chain[len(known) :]:
-            state.add(_read(Path(self.directory) / file.path, file.size))
+            state.add(with_fields(_read(Path(self.directory) / file.path, file.size), columns))
         return state
 
     def save(self, bucket: int, state: RowState, changes: pa.Table, added: int) -> None:

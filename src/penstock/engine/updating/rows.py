@@ -121,6 +121,22 @@ class RowState:
         return self.merge(pa.concat_tables(self.chunks)) if self.chunks else None
 
 
+def with_fields(rows: pa.Table, columns: pa.Schema | None) -> pa.Table:
+    """Returns rows with the further fields at the end of structs in `columns`, as nulls."""
+    for target in columns or ():
+        index = rows.schema.get_field_index(target.name)
+        known = rows.schema.field(index).type.num_fields if index >= 0 else 0
+        if known and known < target.type.num_fields:
+            values = rows.column(index).combine_chunks()
+            added = [target.type.field(place) for place in range(known, target.type.num_fields)]
+            extended = pa.StructArray.from_arrays(
+                [*values.flatten(), *(pa.nulls(len(values), each.type) for each in added)],
+                fields=[*values.type, *added], mask=values.is_null(),
+            )  # fmt: skip
+            rows = rows.set_column(index, target.name, extended)
+    return rows
+
+
 def consolidate(rows: pa.Table) -> pa.Table:
     """Returns each row once, with the sum of its weights, sorted by key; no row has weight 0."""
     merged = _consolidate(rows, (WEIGHT,))

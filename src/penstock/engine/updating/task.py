@@ -104,7 +104,7 @@ class UpdateState:
         return changes
 
     def _update(self, bucket: int, changes: pa.Table) -> AffectedRows | None:
-        state = self.files.load(bucket)
+        state = self.files.load(bucket, columns=changes.schema if self.replaces else None)
         if self.replaces:
             changes = _replacements(state, changes)
         if self.expiry is not None and self.expiry.limit is not None:

@@ -106,7 +106,9 @@ class _Writer(FileWriter):
     def __init__(self, file: BinaryIO, schema: pa.Schema, config: ParquetConfig) -> None:
         self.config = config
         self.schema = schema
-        self.writer = parquet.ParquetWriter(file, schema, compression=config.compression)
+        self.writer = parquet.ParquetWriter(
+            file, schema, compression=config.compression, store_decimal_as_integer=True
+        )
         self.batches: list[pa.RecordBatch] = []
         self.rows = self.size = 0
 
@@ -127,3 +129,8 @@ class _Writer(FileWriter):
     def close(self) -> None:
         self._flush()
         self.writer.close()
+
+    @property
+    def metadata(self) -> parquet.FileMetaData:
+        """The metadata of the closed file."""
+        return self.writer.writer.metadata

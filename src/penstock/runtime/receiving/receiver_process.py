@@ -1,9 +1,9 @@
-"""Process of a receiving source: appends all received messages to the journal.
+"""Process of receiving sources: appends all received messages to their journals.
 
-Run with `python -m penstock.runtime.receiving.receiver_process`: standard input carries the
-pickled source, and its end requests a stop. Standard output carries a line `ready` when the source
-receives, `caught-up` when the journal has the backlog of the system, and then the error of the
-process, if any. The parent may end at any time.
+Run with `python -m penstock.runtime.receiving.receiver_process`: standard input carries the list
+of pickled sources, which share a receiver, and its end requests a stop. Standard output carries a
+line `ready` when the sources receive, `caught-up` when the journals have the backlog of the system,
+and then the error of the process, if any. The parent may end at any time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pickle
 import resource
 import sys
 import threading
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from penstock.core.error_codec import encode
@@ -33,11 +33,11 @@ may swallow a cancellation. Longer than the shutdown of any connector."""
 
 def main() -> int:
     """Receives until the end of standard input. Returns 0, or 1 after an error."""
-    source = pickle.load(sys.stdin.buffer)
-    bound_log(source.directory / LOG)
+    sources = pickle.load(sys.stdin.buffer)
+    bound_log(sources[0].directory / LOG)
     _raise_file_limit()
     try:
-        asyncio.run(_receive(source))
+        asyncio.run(_receive(sources))
     except PenstockError as error:
         print(encode(error), flush=True)
     except Exception as error:
@@ -55,7 +55,7 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def _receive(source: ReceivingSource[Any]) -> None:
+async def _receive(sources: Sequence[ReceivingSource[Any]]) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -64,14 +64,19 @@ async def _receive(source: ReceivingSource[Any]) -> None:
         loop.call_soon_threadsafe(ended.set)
 
     threading.Thread(target=await_end, daemon=True).start()
-    with source.journal() as journal:
-        for event, line in ((journal.ready, READY), (journal.caught_up, CAUGHT_UP)):
-            threading.Thread(target=_report, args=(event, line), daemon=True).start()
-        await await_first(source.receive(journal), ended)
+    with ExitStack() as stack:
+        journals = [stack.enter_context(source.journal()) for source in sources]
+        ready = [journal.ready for journal in journals]
+        caught_up = [journal.caught_up for journal in journals]
+        for events, line in ((ready, READY), (caught_up, CAUGHT_UP)):
+            threading.Thread(target=_report, args=(events, line), daemon=True).start()
+        received = sources[0].receive_shared(list(zip(sources, journals, strict=True)))
+        await await_first(received, ended)
 
 
-def _report(event: threading.Event, line: str) -> None:
-    event.wait()
+def _report(events: Sequence[threading.Event], line: str) -> None:
+    for event in events:
+        event.wait()
     print(line, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Receivers of a run: one supervised process for each receiving source."""
+"""Receivers of a run: one supervised process for the receiving sources that share one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -22,7 +22,7 @@ from penstock.core.location import Location
 from penstock.core.log import Log
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Plan
+from penstock.plan.model import Node, Plan
 from penstock.runtime.receiving.receiver_process import CAUGHT_UP, LOG, READY
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.files import writing
@@ -36,20 +36,27 @@ OUTPUT_SECONDS = 5.0
 
 
 class Receivers:
-    """Receivers of a plan, one for each receiving source, shared by the queries of the source."""
+    """Receivers of a plan, shared by the queries of a source.
+
+    A source has a receiver of its own, or one with other sources (`shared_receiver`).
+    """
 
     def __init__(self, plan: Plan, policy: Restart, metrics: Metrics, log: Log) -> None:
         self._receivers = {}
-        for node in plan.of("source"):
-            if isinstance(node.source, ReceivingSource):
-                execution = metrics.receivers.setdefault(node.name, Execution())
-                retries = RetryState(policy, log, execution=execution)
-                self._receivers[node.name] = Receiver(
-                    node.source, log, retries, node.where, execution=execution
-                )
+        for first, *others in _groups(plan):
+            execution = metrics.receivers.setdefault(first.name, Execution())
+            metrics.receivers.update(dict.fromkeys((node.name for node in others), execution))
+            retries = RetryState(policy, log, execution=execution)
+            self._receivers[first.name] = Receiver(
+                _source(first), log, retries, first.where, execution=execution,
+                others=[_source(node) for node in others],
+            )  # fmt: skip
 
     def poll(self) -> Iterator[tuple[str, PenstockError]]:
-        """Starts the due receivers. Yields the error of each permanently failed source, once."""
+        """Starts the due receivers. Yields the error of each permanent failure, once.
+
+        It has the name of the first source of a receiver.
+        """
         for name, receiver in self._receivers.items():
             error = receiver.poll()
             if error is not None:
@@ -66,11 +73,16 @@ class Receivers:
     @property
     def is_half_full(self) -> bool:
         """Whether a journal must be read so that its receiver can continue."""
-        return any(receiver.source.is_half_full() for receiver in self._receivers.values())
+        return any(source.is_half_full() for source in self._sources)
 
     def lost(self) -> dict[str, int]:
         """Returns the number of lost messages of each source."""
-        return {name: receiver.source.lost() for name, receiver in self._receivers.items()}
+        return {source.context.node: source.lost() for source in self._sources}
+
+    @property
+    def _sources(self) -> Iterator[ReceivingSource[Any]]:
+        for receiver in self._receivers.values():
+            yield from receiver.sources
 
     def close(self) -> None:
         """Stops all receivers and waits for their ends."""
@@ -81,8 +93,27 @@ class Receivers:
             receiver.wait(deadline)
 
 
+def _groups(plan: Plan) -> Iterable[list[Node]]:
+    """Returns the receiving sources that share a receiver."""
+    groups: dict[tuple[str, str], list[Node]] = {}
+    for node in plan.of("source"):
+        if isinstance(node.source, ReceivingSource):
+            shared = node.source.shared_receiver()
+            key = ("source", node.name) if shared is None else ("shared", shared)
+            groups.setdefault(key, []).append(node)
+    return groups.values()
+
+
+def _source(node: Node) -> ReceivingSource[Any]:
+    assert isinstance(node.source, ReceivingSource)
+    return node.source
+
+
 class Receiver:
-    """The receiver process of a source, over its restarts. `python` is its interpreter."""
+    """The receiver process of a source, over its restarts. `python` is its interpreter.
+
+    It also receives for `others`, which share the receiver of the source.
+    """
 
     def __init__(
         self,
@@ -92,15 +123,16 @@ class Receiver:
         where: Location | None = None,
         python: str | Path = sys.executable,
         execution: Execution | None = None,
+        others: Sequence[ReceivingSource[Any]] = (),
     ) -> None:
-        self.source = source
+        self.source, self.sources = source, [source, *others]
         self._execution = execution or Execution()
         self._python = python
         self.ready = threading.Event()
         """Set while the process receives messages."""
         self.caught_up = threading.Event()
         """Set when the journal has the backlog of the system."""
-        self._name = source.context.node
+        self._name = ", ".join(each.context.node for each in self.sources)
         self._log, self._retries, self._where = log, retries, where
         self._process: subprocess.Popen[bytes] | None = None
         self._output: list[str] = []
@@ -113,7 +145,7 @@ class Receiver:
             error = self._error(self._process)
             self._process = None
             self.ready.clear()
-            progress = self.source.latest_offset(self.source.initial_offset())
+            progress = [each.latest_offset(each.initial_offset()) for each in self.sources]
             self._start_at = self._retries.next_attempt(error, progress, source=self._name)
             if self._start_at is None:
                 return error
@@ -170,7 +202,7 @@ class Receiver:
         self._reader.start()
         self._process = process
         with suppress(BrokenPipeError):
-            process.stdin.write(pickle.dumps(self.source))
+            process.stdin.write(pickle.dumps(self.sources))
             process.stdin.flush()
 
     def _read_output(self, lines: IO[bytes]) -> None:
@@ -190,8 +222,9 @@ class Receiver:
         """Returns the error of a process that ended by itself."""
         if self._reader is not None:
             self._reader.join(OUTPUT_SECONDS)
+        name, code = self.source.context.node, _exit_text(process.returncode)
         error = decode("".join(self._output)) or Transient(
-            f'the receiver of source "{self._name}" ended ({_exit_text(process.returncode)})',
+            f'the receiver of source "{name}" ended ({code})',
             code="receiver-ended",
             hint=f"See the log of the receiver in {self.source.directory / LOG}.",
         )

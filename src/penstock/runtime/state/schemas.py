@@ -36,6 +36,7 @@ def apply_pins(plan: Plan, state: StateDirectory) -> bool:
     sources = [node for node in plan.of("source") if node.source.columns is None]
     for node in sources:
         node.source.columns = pinned.get(node.name)
+        node.source.follows_schema = True
     return all(node.source.columns is not None for node in sources)
 
 
@@ -64,15 +65,12 @@ def resolve_schemas(
         try:
             assert isinstance(node.spec, SourceSpec)
             node.source.columns = with_operation(_infer(plan, node), node.spec, node.source)
+            node.source.follows_schema = True
         except UserError as error:
             wrong[node.name] = error
             continue
         inferred.append(InferredSchema(node.name, node.source.columns))
-        pins[node.name] = {
-            "columns": {f.name: str(f.type) for f in node.source.columns},
-            **_origin(node.source.columns),
-            "arrow": base64.b64encode(node.source.columns.serialize().to_pybytes()).decode(),
-        }
+        pins[node.name] = pin_entry(node.source.columns)
     if errors is None:
         raise_all(wrong.values())
     else:
@@ -103,6 +101,15 @@ def _infer(plan: Plan, node: Node) -> pa.Schema:
             where=node.where,
         )
     return columns
+
+
+def pin_entry(columns: pa.Schema) -> dict[str, Any]:
+    """Returns the entry of a schema in the file."""
+    return {
+        "columns": {field.name: str(field.type) for field in columns},
+        **_origin(columns),
+        "arrow": base64.b64encode(columns.serialize().to_pybytes()).decode(),
+    }
 
 
 def _origin(columns: pa.Schema) -> dict[str, Any]:

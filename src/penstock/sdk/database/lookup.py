@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
@@ -52,6 +53,9 @@ class RowLookup(LookupSource[C], Generic[C]):
                     option, of_key=True, message=f"{option} has no meaning for a lookup table",
                     code="unused-option", hint=f"Remove {option}.",
                 )  # fmt: skip
+
+    def with_state(self, state: Path) -> Self:
+        return self
 
     def metadata_schema(self) -> pa.Schema:
         return self._source.metadata_schema()

@@ -16,6 +16,7 @@ from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
+from penstock.sdk.database.listing import ListedSource
 from penstock.sdk.database.lookup import KeyReader, TableLookup
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.row_conversion import RowConversion
@@ -28,7 +29,7 @@ T = TypeVar("T", bound=TableSourceConfig)
 DEFAULT_MIN_AGE = 2.0
 
 
-class TableSource(PolledSource[T], KeyReader[T], Generic[T]):
+class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
     """Base class of sources of tables and queries. Define `connect`."""
 
     capabilities = frozenset(

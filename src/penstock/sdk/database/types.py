@@ -71,6 +71,22 @@ class TypeMap:
             )
         return text.format(**self._facts(field, text))
 
+    def check(self, field: pa.Field) -> None:
+        """Raises PlanError for a column of an unsupported type, also within nested types."""
+        type_ = field.type
+        if is_json(field) or not pa.types.is_nested(type_):
+            self.column_type(field)
+        elif is_list(type_):
+            self.check(type_.value_field.with_name(field.name))
+        elif pa.types.is_map(type_):
+            self.check(type_.key_field.with_name(field.name))
+            self.check(type_.item_field.with_name(field.name))
+        elif type_.num_fields:
+            for part in type_:
+                self.check(part.with_name(f"{field.name}.{part.name}"))
+        else:
+            self.column_type(field)
+
     def accepts(self, written: pa.Field, target: pa.Field) -> bool:
         """Returns whether a column of a table stores the values of a column of rows as they are.
 

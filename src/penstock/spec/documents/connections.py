@@ -27,6 +27,12 @@ def apply_connections(document: Document) -> tuple[Document, list[PenstockError]
                 for node in value.entries
             )
             value = replace(value, entries=nodes)
+        elif entry.name == "transforms" and isinstance(value, MappingNode):
+            nodes = tuple(
+                Entry(node.key, _with_storage_defaults(node, connections, errors, missing))
+                for node in value.entries
+            )
+            value = replace(value, entries=nodes)
         elif entry.name == "dead_letter":
             value = _with_defaults(value, entry.name, connections, errors, missing)
         entries.append(Entry(entry.key, value))
@@ -50,6 +56,26 @@ def _with_all_defaults(
     )
     entries = (
         Entry(each.key, replace(phases, items=items)) if each.name == "phases" else each
+        for each in node.entries
+    )
+    return replace(node, entries=tuple(entries))
+
+
+def _with_storage_defaults(
+    entry: Entry,
+    connections: MappingNode | None,
+    errors: list[PenstockError],
+    missing: MissingParts | None,
+) -> Node:
+    """Returns a transform; of a dynamic table with the options of the connection of its storage."""
+    node = entry.value
+    type_ = node.get("type") if isinstance(node, MappingNode) else None
+    if not isinstance(node, MappingNode) or getattr(type_, "value", None) != "dynamic_table":
+        return node
+    entries = (
+        Entry(each.key, _with_defaults(each.value, entry.name, connections, errors, missing))
+        if each.name == "storage"
+        else each
         for each in node.entries
     )
     return replace(node, entries=tuple(entries))

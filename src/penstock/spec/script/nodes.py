@@ -15,6 +15,7 @@ from penstock.spec.script.assignment import (
     selected_table,
     union,
 )
+from penstock.spec.script.dynamic_tables import dynamic_table_node, is_dynamic
 from penstock.spec.script.event_times import AssumedTimes, is_lookup
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.hidden_times import HiddenTimes
@@ -147,7 +148,12 @@ class ScriptNodes:
                 add_setting(self._file, self.settings, statement)
 
     def _add_table(self, table: CreateTable) -> None:
-        if table.query is not None:
+        if is_dynamic(table):
+            if table.query is not None:
+                self._add_dynamic_table(table, self._sections.query_node(table.query))
+            elif table.name.value.lower() not in self._written:
+                self._add_dynamic_table(table)
+        elif table.query is not None:
             self._connect(table, table.query)
         elif table.name.value.lower() not in self._written:
             self._sources.add(table, self._options(table, "source"))
@@ -238,8 +244,13 @@ class ScriptNodes:
 
     def _add_sink(self, table: CreateTable) -> None:
         """Adds a sink, unless all queries that write it have errors."""
-        options = self._options(table, "sink")
         inputs = self._inputs.get(table.name.value.lower(), [])
+        if is_dynamic(table):
+            if inputs:
+                query = derived_node(self._file, union(inputs), table.name)
+                self._add_dynamic_table(table, query)
+            return
+        options = self._options(table, "sink")
         if not inputs:
             return
         if len(inputs) > 1:
@@ -254,6 +265,12 @@ class ScriptNodes:
             names = [each.directory_column(self._file) for each in table.partitioned_by]
             options.add("partition_by", names_node(self._file, names), names[0])
         self._sections.add_node("sinks", table.name, options.node())
+
+    def _add_dynamic_table(self, table: CreateTable, query: Node | None = None) -> None:
+        """Adds a dynamic table, which a query fills."""
+        options = self._options(table, "source" if query is None else "sink")
+        node = dynamic_table_node(self._file, table, options, query)
+        self._sections.add_node("transforms", table.name, node)
 
     def _add_memory_table(self, table: CreateTable) -> None:
         """Adds a table without WITH: the rows of all INSERTs into the table."""

@@ -1,4 +1,4 @@
-"""Events of the binary log, as changes of one table and the ends of transactions.
+"""Events of the binary log, as changes of tables and the ends of transactions.
 
 Source: https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
@@ -6,20 +6,28 @@ Source: https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replicat
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
+from penstock.connectors.mysql.changes.columns import columns_in_log
 from penstock.connectors.mysql.changes.positions import LogFile
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
 from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import Transaction, Unsent, Value
+from penstock.sdk.database.types import declared_type
 from penstock.sdk.operations import Operation
 
 _PARTIAL, _INCIDENT, _ANONYMOUS = 39, 26, 34
 _COMPRESSED = frozenset({40, 165, 166, 167, 168, 169, 170, 171})
 _STANDALONE = 1
+
+
+Place = tuple[str, str]
+"""The database and the name of a table."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +41,25 @@ class Begin:
 class Change:
     """An insert, an update or a delete."""
 
+    table: Place
     operation: Operation
     before: Mapping[str, Value] | None
     after: Mapping[str, Value] | None
 
 
 @dataclass(frozen=True)
+class Described:
+    """The columns of a table in the rows that follow."""
+
+    table: Place
+    columns: pa.Schema
+
+
+@dataclass(frozen=True)
 class Truncated:
     """The removal of all rows, or those of partitions."""
+
+    table: Place
 
 
 @dataclass(frozen=True)
@@ -51,21 +70,35 @@ class Reached:
     file: LogFile
 
 
-Message = Begin | Change | Truncated | Reached
+Message = Begin | Change | Described | Truncated | Reached
+
+
+@dataclass
+class LoggedTable:
+    """A table of the log, whose changes are read from the position `first`.
+
+    `catalog` returns the columns of the table now, and `known` has the columns of before.
+    """
+
+    first: int
+    catalog: Callable[[], pa.Schema]
+    known: pa.Schema
+    described: list[dict[str, Any]] = field(default_factory=list)
+    declared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class EventParser:
-    """The meaning of the events of a log for a table. `file` is the file that is read."""
+    """The meaning of the events of a log for tables. `file` is the file that is read."""
 
-    table: tuple[str, str]
+    tables: Mapping[Place, LoggedTable]
     charsets: Mapping[int, str]
-    declared: Mapping[str, str]
     file: LogFile
     _transaction: Transaction | None = None
     _begun: bool = False
-    _changes: int = 0
-    _tables: dict[int, list[Column]] = field(default_factory=dict)
+    _changed: Place | None = None
+    """A table with changes in the transaction."""
+    _rows_of: dict[int, tuple[Place, list[Column]]] = field(default_factory=dict)
 
     def parse(self, event: Any, offset: int) -> Iterator[Message]:
         """Yields the messages of an event, which ends at an offset of the file.
@@ -91,7 +124,7 @@ class EventParser:
         elif kind == "QueryEvent":
             yield from self._statement(event, offset)
         elif kind == "TableMapEvent":
-            self._describe(event, offset)
+            yield from self._describe(event, offset)
         elif kind in ("WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"):
             yield from self._rows(event, kind)
         else:
@@ -113,14 +146,14 @@ class EventParser:
                 "pipeline to read the table again from a snapshot.",
             )
         self.file = found
-        self._tables.clear()
+        self._rows_of.clear()
 
     def _begin(self, event: Any, offset: int, id_: str | None) -> Begin:
         start = offset - event.packet.event_size
         time = dt.datetime.fromtimestamp(event.timestamp, dt.UTC)
         text = self.file.text(start)
         self._transaction = Transaction(self.file.at(start), text, id_, time)
-        self._begun, self._changes = False, 0
+        self._begun, self._changed = False, None
         return Begin(self._transaction)
 
     def _end(self) -> None:
@@ -128,7 +161,14 @@ class EventParser:
 
     def _statement(self, event: Any, offset: int) -> Iterator[Message]:
         database = event.schema.decode(errors="replace")
-        effect = effect_of(event.query, database, self.table)
+        effects = {name: effect_of(event.query, database, name) for name in self.tables}
+        position = self.file.at(offset)
+        for name, effect in effects.items():
+            is_change = effect in (Effect.DROP, Effect.CHANGE)
+            if is_change and position > self.tables[name].first:
+                raise self._unknown(name, effect, offset)
+        truncated = [name for name, effect in effects.items() if effect is Effect.TRUNCATE]
+        effect = next(iter(effects.values()))
         if effect is Effect.XA and not self._begun:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
@@ -137,25 +177,23 @@ class EventParser:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
             self._begun = True
-        elif effect in (Effect.DROP, Effect.CHANGE):
-            raise self._unknown(effect, offset)
         elif effect is Effect.ROLLBACK:
             self._check_rows(effect, offset)
             self._end()
-        elif effect is Effect.TRUNCATE:
+        elif truncated:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
-            yield Truncated()
+            yield from map(Truncated, truncated)
         if effect is Effect.END or not self._begun:
             self._end()
 
     def _check_rows(self, effect: Effect, offset: int) -> None:
-        """Raises Permanent if rows of the table have come whose transaction may not commit."""
-        if self._changes:
-            raise self._unknown(effect, offset)
+        """Raises Permanent if rows of a table have come whose transaction may not commit."""
+        if self._changed is not None:
+            raise self._unknown(self._changed, effect, offset)
 
-    def _unknown(self, effect: Effect, offset: int) -> Permanent:
-        schema, name = self.table
+    def _unknown(self, table: Place, effect: Effect, offset: int) -> Permanent:
+        schema, name = table
         at = f"at {self.file.text(offset)}"
         again = "Remove the state of the pipeline to read the table again from a snapshot."
         if effect is Effect.DROP:
@@ -175,8 +213,17 @@ class EventParser:
             code="binary-log", hint=f"Use transactions without XA. {again}",
         )  # fmt: skip
 
-    def _describe(self, event: Any, offset: int) -> None:
-        columns = columns_of(event, self.charsets, self.declared)
+    def _describe(self, event: Any, offset: int) -> Iterator[Described]:
+        """Yields the columns of the rows that follow if they are not those of before."""
+        name = (event.schema, event.table)
+        table = self.tables.get(name)
+        if table is None:
+            return
+        described = [column.data for column in event.columns]
+        catalog = table.catalog() if described != table.described else None
+        if catalog is not None:
+            table.declared = {each.name: declared_type(each) for each in catalog}
+        columns = columns_of(event, self.charsets, table.declared)
         if columns is None:
             raise Permanent(
                 f"the binary log has no names of columns at {self.file.text(offset)}",
@@ -184,23 +231,30 @@ class EventParser:
                 hint="Run SET GLOBAL binlog_row_metadata = 'FULL', and remove the state of the "
                 "pipeline to read the table again from a snapshot.",
             )
-        self._tables[event.table_id] = columns
+        self._rows_of[event.table_id] = name, columns
+        if catalog is not None:
+            declared = [(column.name, column.declared) for column in columns]
+            table.known = columns_in_log(declared, (catalog, table.known))
+            table.described = described
+            yield Described(name, table.known)
 
     def _rows(self, event: Any, kind: str) -> Iterator[Message]:
-        columns = self._tables[event.table_id]
+        if event.table_id not in self._rows_of:
+            return
+        table, columns = self._rows_of[event.table_id]
         packet = event.packet
         image = Image(packet.read(event.event_size - packet.read_bytes))
         first = event.columns_present_bitmap
         while not image.is_read:
-            self._changes += 1
+            self._changed = table
             row = read_row(image, columns, first)
             if kind == "WriteRowsEvent":
-                yield Change(Operation.INSERT, None, row)
+                yield Change(table, Operation.INSERT, None, row)
             elif kind == "DeleteRowsEvent":
-                yield Change(Operation.DELETE, row, None)
+                yield Change(table, Operation.DELETE, row, None)
             else:
                 after = read_row(image, columns, event.columns_present_bitmap2)
-                yield Change(Operation.UPDATE, row, _with_unchanged(row, after))
+                yield Change(table, Operation.UPDATE, row, _with_unchanged(row, after))
 
     def _check(self, type_: int, offset: int) -> None:
         """Raises Permanent for an event with changes that cannot be read."""

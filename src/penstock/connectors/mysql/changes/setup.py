@@ -13,7 +13,6 @@ from penstock.connectors.mysql.connection import MysqlConnection, qualified
 from penstock.core.errors import Permanent
 from penstock.sdk.database import TableName
 from penstock.sdk.database.errors import ServerErrors
-from penstock.sdk.database.types import declared_type
 
 _SETTINGS = (
     ("binlog_format", "ROW", "SET GLOBAL binlog_format = 'ROW'"),
@@ -203,9 +202,3 @@ def charsets(connection: MysqlConnection) -> Mapping[int, str]:
             # Before 10.10, COLLATIONS has all of them.
             connection.rollback()
     return found
-
-
-def declared_types(connection: MysqlConnection, table: TableName) -> Mapping[str, str]:
-    """Returns the declared type of each column of a table."""
-    columns = connection.columns(table)
-    return {each.name: declared_type(each) for each in columns or ()}

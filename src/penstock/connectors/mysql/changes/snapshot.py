@@ -65,21 +65,26 @@ def log_end(connection: MysqlConnection) -> tuple[LogFile, int]:
 def read_chunk(
     connection: MysqlConnection, table: TableName, key: tuple[str, ...], after: Key | None
 ) -> Chunk:
-    """Reads the rows after a key. Raises Transient or Permanent."""
-    columns = _columns(connection, table)
+    """Reads the rows after a key. Raises Transient or Permanent.
+
+    The transaction has used the table before its columns are read, so they do not change.
+    """
     dialect = connection.dialect
     cursor = Cursor(dialect.table(table), key, dialect)
-    values = None if after is None else key_values(columns, key, after)
     count = _rows_of_chunk(connection, table)
-    query, parameters = cursor.first(items(connection, columns), values, count)
     connection.rollback()
     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     connection.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     start = _snapshot_position(connection)
+    lock = "" if start is not None else " LOCK IN SHARE MODE"
     if start is None:
         connection.rollback()
         start = log_end(connection)
-        query = f"{query} LOCK IN SHARE MODE"
+    connection.query(f"SELECT 1 FROM {dialect.table(table)} LIMIT 0")
+    columns = _columns(connection, table)
+    values = None if after is None else key_values(columns, key, after)
+    query, parameters = cursor.first(items(connection, columns), values, count)
+    query = f"{query}{lock}"
     rows: list[Row] = []
     for part in connection.text_rows(query, parameters):
         rows += [dict(zip(columns.names, row, strict=True)) for row in part]
@@ -87,7 +92,9 @@ def read_chunk(
     file, offset = log_end(connection)
     begin_file, begin = start
     is_last = len(rows) < count
-    return LogChunk(rows, is_last, file.at(offset), file.text(offset), begin_file.at(begin))
+    return LogChunk(
+        rows, is_last, file.at(offset), file.text(offset), columns, begin_file.at(begin)
+    )
 
 
 def read_current(

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.mysql.changes.events import EventParser
+from penstock.connectors.mysql.changes.events import EventParser, LoggedTable
 from penstock.connectors.mysql.changes.positions import LogFile, file_offset
 from penstock.connectors.mysql.changes.receiver import MysqlReceiver
-from penstock.connectors.mysql.changes.setup import Requirements, charsets, declared_types
+from penstock.connectors.mysql.changes.setup import Requirements, charsets
 from penstock.connectors.mysql.changes.snapshot import log_end
 from penstock.connectors.mysql.changes.stream import BinlogStream
-from penstock.connectors.mysql.config import MysqlSourceConfig
+from penstock.connectors.mysql.changes.table import MysqlTable
+from penstock.connectors.mysql.config import MysqlSourceConfig, replica_id
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import to_rows
-from penstock.sdk import Journal
+from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import ChangesSource, Confirmed, Progress, metadata_of
-
-_FIRST_ID, _IDS = 1 << 30, 3 << 30
-"""Server IDs that people seldom give."""
 
 
 class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
@@ -37,8 +35,7 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
     def _server_id(self) -> int:
         if self.config.server_id is not None:
             return self.config.server_id
-        name = f"{self.context.pipeline}/{self.context.node}/{self.directory}"
-        return _FIRST_ID + zlib.crc32(name.encode()) % _IDS
+        return replica_id(f"{self.context.pipeline}/{self.context.node}/{self.directory}")
 
     def connect(self) -> MysqlConnection:
         return MysqlConnection(self.config)
@@ -49,28 +46,56 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         Requirements(self.table, key).check(connection)
 
-    async def receive(self, journal: Journal) -> None:
-        with closing(await asyncio.to_thread(self.connect)) as connection:
-            parser, offset, confirmed = await asyncio.to_thread(self._prepare, connection)
-            with closing(BinlogStream(self.config, self._server_id, parser, offset)) as stream:
-                journal.ready.set()
-                receiver = MysqlReceiver(
-                    self.config, self.table, self.primary_key, connection, stream, journal,
-                    Progress.read(self._reader) or Progress(), confirmed,
-                )  # fmt: skip
-                await receiver.run()
+    def shared_receiver(self) -> str | None:
+        number = self.config.server_id
+        return None if number is None else f"mysql {self.config.address} {number}"
 
-    def _prepare(self, connection: MysqlConnection) -> tuple[EventParser, int, Confirmed]:
-        """Checks the requirements. Returns the place of the log from which changes are read."""
+    async def receive_shared(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+        parts = [(s, journal) for s, journal in sources if isinstance(s, MysqlChangesSource)]
+        with ExitStack() as stack:
+            connection, lookup = [
+                stack.enter_context(closing(await asyncio.to_thread(self.connect)))
+                for _ in range(2)
+            ]
+            # Closes the connections while they read.
+            stack.callback(lookup.abort)
+            tables = [
+                await asyncio.to_thread(source.receiver_of_table, journal, connection, lookup)
+                for source, journal in parts
+            ]
+            logged = {
+                table.place: LoggedTable(table.confirmed.position, s.catalog, s.table_columns)
+                for table, (s, _) in zip(tables, parts, strict=True)
+            }
+            start = min((table.confirmed for table in tables), key=lambda each: each.position)
+            sets = await asyncio.to_thread(charsets, connection)
+            parser = EventParser(logged, sets, LogFile.parse(start.log))
+            stream = BinlogStream(self.config, self._server_id, parser, file_offset(start.position))
+            stack.enter_context(closing(stream))
+            for _, journal in sources:
+                journal.ready.set()
+            await MysqlReceiver(tables, connection, stream).run()
+
+    def receiver_of_table(
+        self, journal: Journal, connection: MysqlConnection, lookup: MysqlConnection
+    ) -> MysqlTable:
+        """Returns the receiver of the table, whose changes are read from now on at the latest."""
         requirements = Requirements(self.table, self.primary_key)
         requirements.check(connection)
         confirmed = Confirmed(self.directory)
         if not confirmed.position:
             file, end = log_end(connection)
             confirmed.raise_to(file.at(end), str(file))
-        parser = EventParser(
-            requirements.resolve_table(connection), charsets(connection),
-            declared_types(connection, self.table), LogFile.parse(confirmed.log),
-        )  # fmt: skip
+        place = requirements.resolve_table(connection)
         connection.rollback()
-        return parser, file_offset(confirmed.position), confirmed
+        return MysqlTable(
+            self.table, self.primary_key, place, connection, lookup,
+            ignores_truncate=self.config.on_truncate == "ignore", journal=journal,
+            progress=Progress.read(self._reader) or Progress(), confirmed=confirmed,
+            max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
+        )  # fmt: skip
+
+    def catalog(self) -> pa.Schema:
+        """Returns the columns of the table now."""
+        with closing(self.connect()) as connection:
+            return connection.columns(self.table) or pa.schema([])

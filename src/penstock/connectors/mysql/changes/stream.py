@@ -101,14 +101,14 @@ class BinlogStream:
     def _read_events(self) -> None:
         from pymysqlreplication import BinLogStreamReader
 
-        schema, table = self._parser.table
+        schemas, tables = (sorted(set(names)) for names in zip(*self._parser.tables, strict=True))
         options = connect_options(self._config)
         # Heartbeats come while the log is quiet.
         options["read_timeout"] = self._config.timeout
         reader = BinLogStreamReader(
             options, server_id=self._server_id, blocking=True, resume_stream=True,
-            log_file=self._parser.file.name, log_pos=self._offset, only_schemas=[schema],
-            only_tables=[table], filter_non_implemented_events=False, enable_logging=False,
+            log_file=self._parser.file.name, log_pos=self._offset, only_schemas=schemas,
+            only_tables=tables, filter_non_implemented_events=False, enable_logging=False,
             slave_heartbeat=_HEARTBEAT_SECONDS, pymysql_wrapper=self._connect,
         )  # fmt: skip
         try:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.mysql.changes.charsets import BINARY, decode
+from penstock.connectors.mysql.changes.columns import declared_in_log
 from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import Unsent, Value
 
@@ -60,10 +61,11 @@ Read = Callable[[Image], Value]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the rows that follow in the log."""
+    """A column of the rows that follow in the log, with its type of `declared_in_log`."""
 
     name: str
     read: Read
+    declared: str
 
 
 def columns_of(
@@ -87,7 +89,8 @@ def columns_of(
             charset = charsets.get(next(of_members, 0))
         elif column.type in _CHARACTERS and (column.type != 255 or has_geometries):
             charset = charsets.get(next(of_texts, 0))
-        found.append(Column(name, _reader(column, name, charset, declared.get(name, ""))))
+        read = _reader(column, name, charset, declared.get(name, ""))
+        found.append(Column(name, read, declared_in_log(column, charset)))
     return found
 
 

@@ -33,13 +33,22 @@ class Commit:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column of a table, with the numbers of its type and of the length of its values."""
+
+    name: str
+    type: int
+    modifier: int
+
+
+@dataclass(frozen=True)
 class Table:
     """The columns of a table in the rows that follow."""
 
     number: int
     schema: str
     name: str
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,7 @@ class _Reader:
 
 _INT8, _INT16 = struct.Struct(">B"), struct.Struct(">H")
 _INT32, _INT64 = struct.Struct(">I"), struct.Struct(">Q")
+_SIGNED32 = struct.Struct(">i")
 
 
 def _begin(reader: _Reader) -> Begin:
@@ -123,8 +133,8 @@ def _table(reader: _Reader) -> Table:
     columns = []
     for _ in range(reader.number(_INT16)):
         reader.byte()
-        columns.append(reader.text())
-        reader.number(_INT32), reader.number(_INT32)
+        column = reader.text()
+        columns.append(Column(column, reader.number(_INT32), reader.number(_SIGNED32)))
     return Table(number, schema, name, tuple(columns))
 
 

@@ -1,9 +1,9 @@
-"""The receiver of changes: from the stream of the slot to the journal."""
+"""The receiver of changes: from the stream of a slot to the tables of its publications."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from penstock.connectors.postgres.changes.messages import (
     Begin,
@@ -14,57 +14,34 @@ from penstock.connectors.postgres.changes.messages import (
     Truncate,
 )
 from penstock.connectors.postgres.changes.positions import lsn_text
-from penstock.connectors.postgres.changes.setup import Replication
-from penstock.connectors.postgres.changes.snapshot import mark_position, read_chunk
+from penstock.connectors.postgres.changes.snapshot import mark_position
 from penstock.connectors.postgres.changes.stream import ReplicationStream
-from penstock.connectors.postgres.config import PostgresSourceConfig
+from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.sdk import Journal
-from penstock.sdk.database.changes import (
-    ChangesReceiver,
-    Chunk,
-    Confirmed,
-    Key,
-    Progress,
-    Row,
-    Transaction,
-    Unsent,
-    Value,
-)
+from penstock.sdk.database.changes import ChangesReceiver, Transaction
 
 
 class PostgresReceiver(ChangesReceiver):
-    """The receiver of the changes of one table."""
+    """The receiver of the stream of a slot."""
 
     requests_responses = True
 
     def __init__(
-        self, config: PostgresSourceConfig, replication: Replication,
-        connection: PostgresConnection, stream: ReplicationStream, journal: Journal,
-        progress: Progress, confirmed: Confirmed,
+        self, tables: Sequence[PostgresTable], connection: PostgresConnection,
+        stream: ReplicationStream,
     ) -> None:  # fmt: skip
-        size = config.journal.max_size
-        super().__init__(replication.key, journal, progress, confirmed, size)
-        self._config, self._replication = config, replication
+        super().__init__(tables)
         self._connection, self._stream = connection, stream
-        self._tables: dict[int, Table] = {}
-        self._lookup: PostgresConnection | None = None
-        self._generated: Sequence[str] = ()
-        self._table: tuple[str, str] = ("", "")
+        self._own_tables = tables
+        self._described: dict[int, Table] = {}
 
     async def start(self) -> int:
-        connection = self._connection
-        self._generated = await asyncio.to_thread(self._replication.generated_columns, connection)
-        self._table = await asyncio.to_thread(self._replication.resolve_table, connection)
-        return await asyncio.to_thread(mark_position, connection)
+        return await asyncio.to_thread(mark_position, self._connection)
 
     async def receive(self) -> None:
         for message in await self._stream.messages(self.idle_seconds):
             await self._process(message)
         self.position = self._stream.position
-
-    def read_chunk(self, after: Key | None) -> Chunk:
-        return read_chunk(self._connection, self._replication.table, self.key, after)
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
         super().confirm(end)
@@ -73,52 +50,33 @@ class PostgresReceiver(ChangesReceiver):
     def is_reply_requested(self) -> bool:
         return self._stream.reply_requested()
 
-    def close(self) -> None:
-        if self._lookup is not None:
-            self._lookup.close()
-
     async def _process(self, message: Parsed) -> None:
         if isinstance(message, Begin):
             text = lsn_text(message.lsn)
-            self.transaction = Transaction(message.lsn, text, message.transaction, message.time)
-            self.number = 0
+            self.begin(Transaction(message.lsn, text, message.transaction, message.time))
         elif isinstance(message, Commit):
             self.transaction = None
             self._stream.position = max(self._stream.position, message.end)
         elif isinstance(message, Table):
-            self._tables[message.number] = message
+            self._described[message.number] = message
+            for table in self._tables_of(message.number):
+                await asyncio.to_thread(table.describe, message)
         elif isinstance(message, Change):
-            await self._change(message)
+            assert self.transaction is not None
+            for table in self._tables_of(message.table):
+                await table.add(self.transaction, self._described[message.table], message)
         elif isinstance(message, Truncate):
-            self._truncate(message)
+            for number in message.tables:
+                self._truncate(number)
 
-    def _truncate(self, message: Truncate) -> None:
-        if self._config.on_truncate == "fail" and any(map(self._is_own, message.tables)):
-            self.truncated(str(self._replication.table))
+    def _truncate(self, number: int) -> None:
+        for table in self._tables_of(number):
+            if not table.ignores_truncate:
+                raise table.truncated(self.transaction)
 
-    def _is_own(self, number: int) -> bool:
-        table = self._tables[number]
-        return (table.schema, table.name) == self._table
-
-    async def _change(self, change: Change) -> None:
-        if not self._is_own(change.table):
-            return
-        names = self._tables[change.table].columns
-        before = None if change.before is None else dict(zip(names, change.before, strict=True))
-        after: Mapping[str, Value] | None = None
-        if change.after is not None:
-            sent = dict(zip(names, change.after, strict=True))
-            after = {**dict.fromkeys(self._generated, Unsent.VALUE), **sent}
-        await self.change(change.operation, before, after)
-
-    def read_current(self, names: Sequence[str], key: Key) -> Row:
-        if self._lookup is None:
-            self._lookup = PostgresConnection(self._config, autocommit=True)
-        dialect = self._lookup.dialect
-        items = ", ".join(f"{dialect.quote(name)}::text" for name in names)
-        rows = self._lookup.query(
-            f"SELECT {items} FROM {dialect.table(self._replication.table)} "
-            f"WHERE {dialect.equal(self.key)}",
-            key,
-        )
-        return dict(zip(names, rows[0], strict=True)) if rows else {}
+    def _tables_of(self, number: int) -> Iterator[PostgresTable]:
+        """Yields the tables with the number of a message."""
+        described = self._described[number]
+        for table in self._own_tables:
+            if table.place == (described.schema, described.name):
+                yield table

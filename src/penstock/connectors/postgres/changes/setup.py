@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.connectors.postgres.changes.positions import lsn
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.core.errors import PenstockError, Permanent
+from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import Confirmed
 
@@ -32,6 +34,10 @@ _GENERATED = """
 SELECT attname FROM pg_attribute
 WHERE attrelid = to_regclass(\0) AND attgenerated <> '' AND NOT attisdropped
 """
+_RUNNING = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+_HAVE_ENDED = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= \0::xid8"
+_VIA_ROOT = "SELECT pubviaroot FROM pg_publication WHERE pubname = \0"
+_POLL_SECONDS = 0.1
 _SLOT = """
 SELECT plugin, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = \0
 """
@@ -124,6 +130,8 @@ class Replication:
                 raise self._lost(connection, "does not exist")
             connection.query(_CREATE_SLOT, (self.slot,))
             found = connection.query(_SLOT, (self.slot,))
+        elif not resumes:
+            self._join_slot(connection)
         ((plugin, status, position),) = found
         if plugin != "pgoutput":
             raise Permanent(
@@ -136,6 +144,30 @@ class Replication:
             confirmed.raise_to(lsn(position))
         elif lsn(position) > confirmed.position:
             raise self._lost(connection, "was read by another pipeline, or by a later state of it")
+
+    def _join_slot(self, connection: PostgresConnection) -> None:
+        """Adds the table to the stream of a slot that others read.
+
+        The stream does not have the changes by transactions that began before the publication had
+        the table. They are in the snapshot, which is read after their ends. Then the publication
+        is altered once more: the server may have kept that it lacked the table.
+        """
+        ((running,),) = connection.query(_RUNNING)
+        deadline = time.monotonic() + connection.config.timeout
+        while not connection.query(_HAVE_ENDED, (running,))[0][0]:
+            if time.monotonic() > deadline:
+                raise Transient(
+                    f'transactions of {connection.config.address} that are open since before '
+                    f'"{self.table}" is read have not ended',
+                    code="busy", hint="End them: see xact_start in pg_stat_activity.",
+                )  # fmt: skip
+            time.sleep(_POLL_SECONDS)
+        ((via_root,),) = connection.query(_VIA_ROOT, (self.publication,))
+        publication = connection.dialect.quote(self.publication)
+        with suppress(Permanent):  # the user may not own it
+            connection.execute(
+                f"ALTER PUBLICATION {publication} SET (publish_via_partition_root = {via_root})"
+            )
 
     def _lost(self, connection: PostgresConnection, reason: str) -> Permanent:
         return Permanent(

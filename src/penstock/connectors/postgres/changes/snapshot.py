@@ -31,22 +31,25 @@ def read_chunk(
 ) -> Chunk:
     """Reads the rows after a key. Raises Transient or Permanent.
 
-    The transaction that reads ends at once, so it does not hold back VACUUM.
+    The transaction that reads ends at once, so it does not hold back VACUUM. Its lock is that of a
+    query: the rows have the columns that are read.
     """
     dialect = connection.dialect
-    columns = connection.columns(table)
-    names = [] if columns is None else columns.names
     cursor = Cursor(dialect.table(table), key, dialect)
-    query, parameters = cursor.first(dialect.quote_all(names), after, CHUNK_ROWS)
     connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    connection.execute(f"LOCK TABLE ONLY {dialect.table(table)} IN ACCESS SHARE MODE")
     ((snapshot,),) = connection.query("SELECT pg_current_snapshot()::text")
+    columns = connection.columns(table)
+    assert columns is not None
+    names = columns.names
+    query, parameters = cursor.first(dialect.quote_all(names), after, CHUNK_ROWS)
     rows: list[Row] = []
     for part in connection.copy_rows(query, parameters, names):
         rows += part.to_pylist()
     connection.execute("COMMIT")
     position = mark_position(connection)
     is_last = len(rows) < CHUNK_ROWS
-    return SnapshotChunk(rows, is_last, position, lsn_text(position), snapshot)
+    return SnapshotChunk(rows, is_last, position, lsn_text(position), columns, snapshot)
 
 
 def mark_position(connection: PostgresConnection) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +13,11 @@ import pyarrow as pa
 from penstock.connectors.postgres.changes.receiver import PostgresReceiver
 from penstock.connectors.postgres.changes.setup import Replication
 from penstock.connectors.postgres.changes.stream import ReplicationStream
+from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import to_rows
-from penstock.sdk import Journal
+from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import ChangesSource, Confirmed, Progress, metadata_of
 
 _NAME_LENGTH = 63
@@ -33,7 +35,12 @@ class PostgresChangesSource(ChangesSource[PostgresSourceConfig]):
         return re.sub(r"[^a-z0-9_]", "_", name.lower())[:_NAME_LENGTH]
 
     def _replication(self, key: tuple[str, ...]) -> Replication:
-        return Replication(self.table, key, self._slot, self.config.publication or self._slot)
+        return Replication(self.table, key, self._slot, self.publication)
+
+    @property
+    def publication(self) -> str:
+        """The name of the publication."""
+        return self.config.publication or self._slot
 
     def connect(self) -> PostgresConnection:
         return PostgresConnection(self.config, autocommit=True)
@@ -44,20 +51,42 @@ class PostgresChangesSource(ChangesSource[PostgresSourceConfig]):
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         self._replication(key).check(connection)
 
-    async def receive(self, journal: Journal) -> None:
-        progress = Progress.read(self._reader)
-        connection = await asyncio.to_thread(self.connect)
-        with closing(connection):
-            replication = self._replication(self.primary_key)
-            await asyncio.to_thread(replication.check, connection)
-            confirmed, resumes = Confirmed(self.directory), progress is not None
-            await asyncio.to_thread(replication.create, connection, confirmed, resumes=resumes)
-            names = replication.slot, replication.publication
-            stream = await asyncio.to_thread(ReplicationStream, self.config, *names)
-            with closing(stream):
+    def shared_receiver(self) -> str | None:
+        slot = self.config.slot
+        return None if slot is None else f"postgres {self.config.address} {slot}"
+
+    async def receive_shared(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+        with ExitStack() as stack:
+            connection = stack.enter_context(closing(await asyncio.to_thread(self.connect)))
+            lookup = stack.enter_context(closing(await asyncio.to_thread(self.connect)))
+            tables = [
+                await asyncio.to_thread(source.receiver_of_table, journal, connection, lookup)
+                for source, journal in sources
+                if isinstance(source, PostgresChangesSource)
+            ]
+            publications = dict.fromkeys(
+                source.publication for source, _ in sources
+                if isinstance(source, PostgresChangesSource)
+            )  # fmt: skip
+            stream = await asyncio.to_thread(
+                ReplicationStream, self.config, self._slot, tuple(publications)
+            )
+            stack.enter_context(closing(stream))
+            for _, journal in sources:
                 journal.ready.set()
-                receiver = PostgresReceiver(
-                    self.config, replication, connection, stream, journal,
-                    progress or Progress(), confirmed,
-                )  # fmt: skip
-                await receiver.run()
+            await PostgresReceiver(tables, connection, stream).run()
+
+    def receiver_of_table(
+        self, journal: Journal, connection: PostgresConnection, lookup: PostgresConnection
+    ) -> PostgresTable:
+        """Returns the receiver of the table, once its slot and its publication exist."""
+        replication, progress = self._replication(self.primary_key), Progress.read(self._reader)
+        replication.check(connection)
+        confirmed = Confirmed(self.directory)
+        replication.create(connection, confirmed, resumes=progress is not None)
+        return PostgresTable(
+            replication, replication.resolve_table(connection), connection, lookup,
+            ignores_truncate=self.config.on_truncate == "ignore", journal=journal,
+            progress=progress or Progress(), confirmed=confirmed,
+            max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
+        )  # fmt: skip

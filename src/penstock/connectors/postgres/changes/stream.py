@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,9 +26,9 @@ _MAX_MESSAGES = 5000
 
 
 class ReplicationStream:
-    """The messages of a slot for the tables of a publication, in the order of their commits."""
+    """The messages of a slot for the tables of publications, in the order of their commits."""
 
-    def __init__(self, config: ConnectionConfig, slot: str, publication: str) -> None:
+    def __init__(self, config: ConnectionConfig, slot: str, publications: Sequence[str]) -> None:
         """Connects and starts the stream. Raises Transient or Permanent."""
         import psycopg
 
@@ -40,10 +41,10 @@ class ReplicationStream:
         try:
             self._client = psycopg.connect(**options, autocommit=True)
             self._connection = self._client.pgconn
-            name = publication.replace("'", "''")
+            names = ",".join(f'"{name}"' for name in publications).replace("'", "''")
             start = (
                 f'START_REPLICATION SLOT "{slot}" LOGICAL 0/0 '
-                f"(proto_version '1', publication_names '\"{name}\"')"
+                f"(proto_version '1', publication_names '{names}')"
             )
             self._connection.send_query(start.encode())
             result = self._connection.get_result()

@@ -1,7 +1,7 @@
 """Changes of tables: a snapshot in chunks by key, merged with the log of the server.
 
-A connector defines a `ChangesReceiver`, which writes rows to the journal in the order of the log,
-and a `ChangesSource`, which reads them.
+A connector defines a `ChangesReceiver` of the log and a `TableReceiver` of each table, which writes
+rows to the journal in the order of the log, and a `ChangesSource`, which reads them.
 """
 
 from penstock.sdk.database.changes.chunks import Chunk
@@ -9,9 +9,11 @@ from penstock.sdk.database.changes.config import ChangesConfig
 from penstock.sdk.database.changes.progress import Confirmed, Progress
 from penstock.sdk.database.changes.receiver import ChangesReceiver
 from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value
+from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.database.changes.source import ChangesSource, metadata_of
+from penstock.sdk.database.changes.table import TableReceiver
 
 __all__ = [
     "ChangesConfig", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed", "Key", "Progress",
-    "Row", "Transaction", "Unsent", "Value", "metadata_of",
+    "Row", "SchemaWriter", "TableReceiver", "Transaction", "Unsent", "Value", "metadata_of",
 ]  # fmt: skip

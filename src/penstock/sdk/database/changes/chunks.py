@@ -11,6 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from penstock.sdk.database.changes.rows import Key, Row, Transaction
 
 CHUNK_ROWS = 10_000
@@ -21,13 +23,14 @@ class Chunk(ABC):
     """Rows of a table in the order of the key. The last chunk has fewer rows than were asked for.
 
     `position` is one of the log after the read, and `lsn` its text. Rows that are inserted after
-    the read of the last chunk are in the log.
+    the read of the last chunk are in the log. `columns` are those of the table.
     """
 
     rows: list[Row]
     is_last: bool
     position: int
     lsn: str
+    columns: pa.Schema | None
 
     @abstractmethod
     def contains(self, transaction: Transaction) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -22,6 +23,10 @@ class ChangesConfig(TableSourceConfig, ReceivingConfig):
     server. The run does not end."""
     on_truncate: Literal["fail", "ignore"] = "fail"
     """The action when the table is truncated. `ignore` keeps the rows in the targets."""
+
+    def shared_options(self, pipeline: str) -> Mapping[str, Any]:
+        """Returns options by which sources of changes of a pipeline share a connection."""
+        return {}
 
     @model_validator(mode="after")
     def _check_mode(self) -> Self:

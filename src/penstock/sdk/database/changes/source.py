@@ -11,18 +11,29 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError, RecordError
 from penstock.core.text import did_you_mean
+from penstock.journal import Journal
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.database.changes.config import ChangesConfig
+from penstock.sdk.database.changes.evolution import evolve
 from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import changes_of_payloads
+from penstock.sdk.database.changes.schemas import (
+    JournalSchema,
+    SchemaWriter,
+    read_schemas,
+    version_of,
+    with_version,
+)
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.types import without_declared
 from penstock.sdk.messages.size_limit import reject_oversized
+from penstock.sdk.operations import add_operation
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
+from penstock.sdk.source import Offset
 
 C = TypeVar("C", bound=ChangesConfig)
 
@@ -40,9 +51,10 @@ def metadata_of(transaction: pa.DataType) -> pa.Schema:
 
 
 class ChangesSource(ReceivingSource[C]):
-    """Base class of sources of changes. Define `connect`, `to_rows`, `check_changes` and `receive`.
+    """Base class of sources of changes.
 
-    `metadata` has the metadata columns of a change.
+    Define `connect`, `to_rows`, `check_changes` and `receive_shared`. `metadata` has the metadata
+    columns of a change.
     """
 
     capabilities = frozenset(
@@ -72,6 +84,9 @@ class ChangesSource(ReceivingSource[C]):
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         """Checks the server, the user and the table. Raises Permanent with what to run."""
 
+    async def receive(self, journal: Journal) -> None:
+        await self.receive_shared([(self, journal)])
+
     @property
     def table(self) -> TableName:
         """The table."""
@@ -99,6 +114,43 @@ class ChangesSource(ReceivingSource[C]):
                 hint=did_you_mean(str(self.table), map(str, connection.tables())),
             )  # fmt: skip
         return columns
+
+    def schema_writer(self) -> SchemaWriter | None:
+        """Returns the columns for the receiver; None if the user has declared them."""
+        if not self.follows_schema:
+            return None
+        reserved = (self.operation_column, *self.metadata_columns)
+        return SchemaWriter(self.directory, str(self.table), self.table_columns, reserved)
+
+    def schema_change(self, start: Offset, end: Offset) -> Offset | None:
+        later = self._later_schemas(end)
+        if not later:
+            return None
+        return self._offset(start, max(start["position"], later[0].position))
+
+    def changed_columns(self) -> pa.Schema | None:
+        later = self._later_schemas({"position": self._reader.end()})
+        if not later:
+            return None
+        columns, table = self.table_columns, str(self.table)
+        for schema in later:
+            columns = evolve(columns, schema.columns, table=table, at=f"record {schema.position}")
+        version = version_of(columns) + len(later)
+        return with_version(add_operation(columns, self.operation_column), version)
+
+    def _later_schemas(self, end: Offset) -> list[JournalSchema]:
+        """Returns the schemas after that of `columns`, of the rows before an offset."""
+        if not self.follows_schema or self.columns is None:
+            return []
+        schemas = read_schemas(self.directory)[version_of(self.columns) :]
+        return [schema for schema in schemas if schema.position < end["position"]]
+
+    @property
+    def table_columns(self) -> pa.Schema:
+        """The columns without the operation column."""
+        assert self.columns is not None
+        fields = [field for field in self.columns if field.name != self.operation_column]
+        return pa.schema(fields, self.columns.metadata)
 
     def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([*self.metadata, *PROGRESS])

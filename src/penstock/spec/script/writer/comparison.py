@@ -103,6 +103,9 @@ def canonical(data: dict[str, Any]) -> dict[str, Any]:
         _as_list(node, "from")
     for node in sections["transforms"].values():
         _trim(node)
+        if isinstance(node.get("storage"), dict):
+            node["storage"] = {**node["storage"]}
+            node["storage"].pop("connection", None)
     for name, node in sections["functions"].items():
         _trim(node)
         node["args"] = parameters(node.get("args"))

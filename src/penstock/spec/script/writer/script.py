@@ -14,7 +14,7 @@ from penstock.spec.documents.overlay import merge_files
 from penstock.spec.front_end import companion_test_file
 from penstock.spec.script.writer.comparison import SECTIONS, differences, query_text
 from penstock.spec.script.writer.functions import function_statement
-from penstock.spec.script.writer.tables import sink_statements, source_table
+from penstock.spec.script.writer.tables import dynamic_table, sink_statements, source_table
 from penstock.spec.script.writer.values import (
     CODE,
     Statement,
@@ -152,16 +152,22 @@ class _Writer:
             elif section == "sources":
                 yield source_table(entry, node)
             elif section == "transforms":
-                yield from self._view(entry, node)
+                yield from self._transform(entry, node)
             else:
                 yield from list(sink_statements(entry, node, self._nodes))
         except SpecError as error:
             self.errors.append(error)
 
-    def _view(self, transform: Entry, node: MappingNode) -> Iterator[Statement]:
-        """Yields a view. Adds an error for another type, or for each option but the query."""
+    def _transform(self, transform: Entry, node: MappingNode) -> Iterator[Statement]:
+        """Yields a view or a dynamic table.
+
+        Adds an error for another type, or for each option of a view but the query.
+        """
         type_, sql = node.get("type"), node.get("sql")
         kind = type_.value if isinstance(type_, ScalarNode) else None
+        if kind == "dynamic_table":
+            yield dynamic_table(transform, node)
+            return
         if kind != "sql" or not isinstance(sql, ScalarNode):
             message = f'a SQL script has no statement for "{transform.name}" of type {kind}'
             where = type_.location if type_ is not None else transform.key.location

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from penstock.core.text import did_you_mean
 from penstock.spec.script.writer.columns import (
@@ -12,6 +13,7 @@ from penstock.spec.script.writer.columns import (
     metadata_lines,
     watermark_line,
 )
+from penstock.spec.script.writer.comparison import query_text
 from penstock.spec.script.writer.values import (
     Statement,
     assignments,
@@ -52,6 +54,19 @@ def source_table(source: Entry, node: MappingNode) -> Statement:
         del options["lookup"]
     kind = "TEMPORARY TABLE" if is_lookup else "TABLE"
     return Statement(_create(kind, source, items, options), source.key.location)
+
+
+def dynamic_table(table: Entry, node: MappingNode) -> Statement:
+    """Returns a dynamic table with its query. Raises SpecError."""
+    options = {entry.name: entry.value for entry in node.entries}
+    query, storage = options.pop("sql", None), options.get("storage")
+    if isinstance(storage, MappingNode):
+        entries = tuple(entry for entry in storage.entries if entry.name != "connection")
+        options["storage"] = replace(storage, entries=entries)
+    text = _create("TABLE", table, (), options)
+    if isinstance(query, ScalarNode):
+        text = f"{text.removesuffix(';')} AS\n{query_text(str(query.value))};"
+    return Statement(text, table.key.location)
 
 
 def sink_statements(sink: Entry, node: MappingNode, nodes: Sequence[str]) -> Iterator[Statement]:

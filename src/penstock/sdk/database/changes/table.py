@@ -1,0 +1,231 @@
+"""A table whose changes are received: from the log and the snapshot to the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import Permanent
+from penstock.journal import Journal, Message
+from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
+from penstock.sdk.database.changes.progress import DONE, Confirmed, Progress
+from penstock.sdk.database.changes.rows import (
+    Key,
+    Row,
+    Transaction,
+    Unsent,
+    Value,
+    change_payload,
+    key_text,
+)
+from penstock.sdk.database.changes.schemas import SchemaWriter
+from penstock.sdk.operations import Operation
+
+_PART_ROWS, PART_BYTES = 5000, 4 << 20
+_OVERHEAD = 100
+"""The bytes of a row beside its payload."""
+_WAIT_SECONDS = 1.0
+
+
+class TableReceiver(ABC):
+    """The receiver of the changes of one table with a primary key. `progress` is the journal's.
+
+    `schemas` has the columns of the stream. Without it changes of the schema are ignored. A
+    connector defines the reads of a chunk and of a current row, and sets `described`.
+    """
+
+    def __init__(
+        self, name: str, key: tuple[str, ...], journal: Journal, progress: Progress,
+        confirmed: Confirmed, max_journal_size: int, schemas: SchemaWriter | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.key, self.journal, self.schemas = name, key, journal, schemas
+        self.progress, self.confirmed = progress, confirmed
+        self.described: pa.Schema | None = None
+        """The columns of the rows that follow in the log."""
+        self.while_waiting: Callable[[], None] = lambda: None
+        """Called every second while the journal is full."""
+        self._followed: pa.Schema | None = None
+        self._first = confirmed.position
+        self._number = 0
+        self._part_bytes = min(PART_BYTES, max_journal_size // 8)
+        self._messages: list[Message] = []
+        self._size = 0
+        self._chunk: asyncio.Task[Chunk] | None = None
+        self._changed = ChangedKeys()
+
+    @abstractmethod
+    def read_chunk(self, after: Key | None) -> Chunk:
+        """Reads the rows after a key. Raises Transient or Permanent."""
+
+    @abstractmethod
+    def read_current(self, names: Sequence[str], key: Key) -> Row:
+        """Returns values of the current row with a key, empty without one.
+
+        `read_chunk` may run at the same time.
+        """
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the journal has the snapshot."""
+        return self.progress.chunk == DONE
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a chunk is read, or waits for the log."""
+        return self._chunk is not None
+
+    def reads(self, transaction: Transaction | None) -> bool:
+        """Returns whether a transaction is not before the position confirmed at the start.
+
+        Earlier ones are in the journal or in the snapshot.
+        """
+        return transaction is None or transaction.position >= self._first
+
+    def begin(self) -> None:
+        """Begins a transaction of the log."""
+        self._number = 0
+
+    async def change(
+        self, transaction: Transaction, operation: Operation, before: Mapping[str, Value] | None,
+        after: Mapping[str, Value] | None,
+    ) -> None:  # fmt: skip
+        """Adds a change of a row. `before` has the key, or the whole row, before it."""
+        if not self.reads(transaction):
+            return
+        for part, values in self._operations(operation, before, after):
+            self._number += 1
+            if self._chunk is not None:
+                self._changed.add(self._key(values), transaction)
+            if not self.progress.includes(transaction.position, self._number):
+                await self._follow(self.described, transaction.lsn)
+                row = await self._complete(values, before)
+                self.progress = replace(
+                    self.progress, commit=transaction.position, number=self._number
+                )
+                self._add(part, row, transaction)
+                await self._flush_part()
+
+    def truncated(self, transaction: Transaction | None) -> Permanent:
+        """Returns the error of a table whose rows were removed at once."""
+        at = transaction.lsn if transaction is not None else "an unknown position"
+        return Permanent(
+            f'the table "{self.name}" was truncated at {at}; the rows that were removed are not '
+            "known",
+            code="truncated",
+            hint="Set on_truncate: ignore to keep these rows in the targets, or remove the state "
+            "and the targets to read the table again.",
+        )
+
+    def begin_chunk(self) -> None:
+        """Begins to read the next chunk, if none is read."""
+        if self._chunk is None and not self.is_complete:
+            self._changed = ChangedKeys()
+            read = asyncio.to_thread(self.read_chunk, self.progress.after)
+            self._chunk = asyncio.create_task(read)
+
+    async def finish_chunk(self, position: int) -> None:
+        """Appends the rows of a chunk when the log has reached its position."""
+        if self._chunk is None or not self._chunk.done():
+            return
+        chunk = self._chunk.result()
+        if position < chunk.position:
+            return
+        self._chunk = None
+        await self._follow(chunk.columns, chunk.lsn)
+        rows = self._changed.newest(chunk, self.key)
+        end = DONE if chunk.is_last else self._row_key(chunk.rows[-1])
+        for index, row in enumerate(rows):
+            reached = end if index == len(rows) - 1 else self._row_key(row)
+            self.progress = replace(self.progress, chunk=reached)
+            self._add(Operation.INSERT, row, None, chunk.lsn)
+            await self._flush_part()
+        self.progress = replace(self.progress, chunk=end)
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Appends the rows to the journal, and returns when they are durable."""
+        messages, self._messages, self._size = self._messages, [], 0
+        if not messages:
+            return
+        append = asyncio.ensure_future(self.journal.append(messages))
+        try:
+            while not (await asyncio.wait([append], timeout=_WAIT_SECONDS))[0]:
+                self.while_waiting()
+        finally:
+            append.cancel()
+        await append
+
+    def cancel(self) -> None:
+        """Cancels the read of a chunk."""
+        if self._chunk is not None:
+            self._chunk.cancel()
+
+    async def _follow(self, columns: pa.Schema | None, at: str) -> None:
+        """Changes the columns of the stream, before a row with other columns is added."""
+        if self.schemas is None or columns is None or columns is self._followed:
+            return
+        changed = self.schemas.changed(columns, at)
+        if changed is not None:
+            await self.flush()
+            self.schemas.add(self.journal.end, changed)
+        self._followed = columns
+
+    def _operations(
+        self, operation: Operation, before: Mapping[str, Value] | None,
+        after: Mapping[str, Value] | None,
+    ) -> list[tuple[Operation, Mapping[str, Value]]]:  # fmt: skip
+        """Returns the operations of a change. A change of the key is a delete and an insert."""
+        if after is None:
+            assert before is not None
+            return [(Operation.DELETE, before)]
+        if before is None or self._key(before) == self._key(after):
+            return [(operation, after)]
+        return [(Operation.DELETE, before), (Operation.INSERT, after)]
+
+    def _key(self, row: Mapping[str, Value]) -> Key:
+        return tuple(None if isinstance(value := row[name], Unsent) else value for name in self.key)
+
+    async def _complete(self, row: Mapping[str, Value], before: Mapping[str, Value] | None) -> Row:
+        """Returns a row with the values that the server has not sent.
+
+        They are those of the row before, or the current ones: a later change of the same key then
+        has its own values.
+        """
+        unsent = [name for name, value in row.items() if isinstance(value, Unsent)]
+        if unsent and before is not None:
+            row = {**row, **{n: v for n in unsent if (v := before.get(n)) is not None}}
+            unsent = [name for name in unsent if isinstance(row[name], Unsent)]
+        current: Row = {}
+        if unsent:
+            current = await asyncio.to_thread(self.read_current, unsent, self._key(row))
+        return {
+            name: current.get(name) if isinstance(value, Unsent) else value
+            for name, value in row.items()
+        }
+
+    def _add(
+        self, operation: Operation, row: Row, transaction: Transaction | None, lsn: str = ""
+    ) -> None:
+        """Adds a change, or with `lsn` a row of the snapshot, to those for the journal."""
+        payload = change_payload(operation, row)
+        metadata: dict[str, Any] = {
+            "lsn": lsn if transaction is None else transaction.lsn,
+            "transaction": None if transaction is None else transaction.id,
+            "commit_time": None if transaction is None else transaction.time,
+            "snapshot": transaction is None,
+            **asdict(self.progress),
+        }
+        self._messages.append(Message(payload, metadata))
+        self._size += len(payload) + _OVERHEAD
+
+    async def _flush_part(self) -> None:
+        if len(self._messages) >= _PART_ROWS or self._size >= self._part_bytes:
+            await self.flush()
+
+    def _row_key(self, row: Row) -> str:
+        return key_text(tuple(row[name] for name in self.key))

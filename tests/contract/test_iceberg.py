@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+
+from iceberg_tables import catalog_options, client, rows_of
+from lake_tables import read, write
+from penstock.connectors.iceberg import IcebergSink, IcebergSource
+from penstock.core.errors import PenstockError, Permanent, Transient
+from penstock.testing.contract import SinkContract, SourceContract
+from penstock.testing.contract import rows as sample
+from servers.aws import REGION
+from servers.iceberg_rest import IcebergRest
+from servers.postgres import Postgres
+from servers.s3 import Bucket
+
+
+class TestIcebergSource(SourceContract):
+    format = None
+    component = IcebergSource
+    batch_limit = {"max_files": 1}
+    rejects_bad_records = True
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        options = {**catalog_options(tmp_path), "watch": True, "interval": "1ms"}
+        catalog = client(options)
+        catalog.create_namespace("shop")
+        catalog.create_table(options["table"], schema=sample.SIMPLE)
+        return options
+
+    @pytest.fixture
+    def put(self, options: dict[str, Any]) -> Any:
+        def put(rows: Any, schema: pa.Schema) -> None:
+            table = client(options).load_table(options["table"])
+            if not {*schema.names} <= {field.name for field in table.schema().fields}:
+                with table.update_schema() as update:
+                    update.union_by_name(schema)
+            table.append(pa.Table.from_pylist(rows, schema=schema))
+
+        return put
+
+
+class TestIcebergSink(SinkContract):
+    format = None
+    component = IcebergSink
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        return catalog_options(tmp_path)
+
+    @pytest.fixture
+    def rows(self, options: dict[str, Any]) -> Any:
+        return lambda schema: rows_of(options, schema)
+
+
+def make(component: Any, options: dict[str, Any], **more: Any) -> Any:
+    made = component.create(component.config_type.model_validate({**options, **more}))
+    made.validate()
+    return made
+
+
+def use_table(options: dict[str, Any]) -> None:
+    """Creates a table in a catalog, changes it, and reads it."""
+    rows = pa.record_batch({"id": [1, 2], "p": ["a b", "c"]})
+    for number, key in ((0, []), (1, ["id"]), (1, ["id"])):
+        sink = make(IcebergSink, options, partition_by=["p"])
+        sink.mode, sink.primary_key = ("upsert", ("id",)) if key else ("append", ())
+        sink.check()
+        assert not write(sink, rows, number, pa.array(["d", "u"]) if key else None)
+        sink.close()
+    source = make(IcebergSource, options, snapshot="earliest", watch=True, changes=True)
+    found, _ = read(source)
+    assert [row["_op"] for row in found[:2]] == ["i", "i"]
+    assert sorted((row["_op"], row["id"]) for row in found[2:]) == [("d", 1), ("d", 2), ("i", 2)]
+    assert sink.compact(1 << 20).removed == 0
+    source.close()
+
+
+def fails(options: dict[str, Any], **more: Any) -> PenstockError:
+    with pytest.raises((Permanent, Transient)) as caught:
+        make(IcebergSink, options, **more).check()
+    assert caught.value.hint and "wrong-secret" not in str(caught.value)
+    return caught.value
+
+
+def new_table() -> str:
+    return f"shop{uuid.uuid4().hex[:8]}.t"
+
+
+@pytest.mark.server
+def test_a_rest_catalog(iceberg_rest: IcebergRest) -> None:
+    options: dict[str, Any] = {
+        "catalog": {"type": "rest", "url": iceberg_rest.url},
+        "table": new_table(),
+    }
+    use_table(options)
+    other: Catalog = RestCatalog("other", uri=iceberg_rest.url)
+    table = other.load_table(options["table"])
+    assert table.scan().to_arrow().to_pylist() == [{"id": 2, "p": "c"}]
+    assert [each.summary and each.summary["penstock.batch"] for each in table.snapshots()] == [
+        "0", "1",
+    ]  # fmt: skip
+    wrong = {"type": "rest", "url": f"{iceberg_rest.url}/nowhere"}
+    assert isinstance(fails(options, catalog=wrong), Permanent)
+    iceberg_rest.stop()
+    try:
+        assert isinstance(fails(options), Transient)
+    finally:
+        iceberg_rest.start()
+
+
+@pytest.mark.server
+def test_a_catalog_in_postgres(postgres: Postgres, tmp_path: Path) -> None:
+    name = f"c{uuid.uuid4().hex[:8]}"
+    login = {option: postgres.login[option] for option in ("url", "auth")}
+    catalog = {"type": "sql", "warehouse": str(tmp_path), "name": name, **login}
+    options = {"catalog": catalog, "table": new_table()}
+    use_table(options)
+    wrong = {**catalog, "auth": {**catalog["auth"], "password": "wrong-secret"}}
+    assert fails(options, catalog=wrong).code == "authorization"
+    missing = {**catalog, "url": "postgresql://127.0.0.1:1/none"}
+    assert isinstance(fails(options, catalog=missing), Transient)
+
+
+@pytest.mark.server
+def test_tables_on_s3(bucket: Bucket, tmp_path: Path) -> None:
+    """Checks the catalogs SQL and Glue with an object store."""
+    storage = bucket.server.storage
+    auth = {**storage["auth"], "secret_key": "wrong-secret"}
+    sql = {"type": "sql", "path": str(tmp_path / "c.db"), "warehouse": f"{bucket.url}/lake"}
+    glue = {"type": "glue", "region": REGION, "warehouse": f"{bucket.url}/glue", **storage}
+    for catalog in (sql, glue):
+        options = {"catalog": catalog, "table": new_table(), "storage": storage}
+        use_table(options)
+    assert fails(options, catalog={**glue, "auth": auth}).code == "authorization"
+    found = {"catalog": sql, "table": "shop.t", "storage": {**storage, "auth": auth}}
+    with pytest.raises(Permanent) as caught:
+        write(make(IcebergSink, found), pa.record_batch({"id": [1]}))
+    assert caught.value.code == "authorization" and "wrong-secret" not in str(caught.value)
+    bucket.server.gate.stop()
+    try:
+        assert isinstance(fails(options), Transient)
+    finally:
+        bucket.server.gate.start()
