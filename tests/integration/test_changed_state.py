@@ -113,7 +113,9 @@ EXPECTED = {
 INCOMPATIBLE = {
     "another key": ("primary_key: id", "primary_key: [k, id]", "primary_key changed"),
     "another type": ("k INT, x INT, op", "k INT, x LONG, op", '"x" was int and is bigint'),
-    "a column more": ("x INT, op", "x INT, y INT, op", '"y" int is new'),
+    "a column more, which is kept": (
+        'x INT"}\n  more', 'x INT, y INT"}\n  more', 'transform "distinct": primary_key changed',
+    ),
     "another setting": (
         "partitions: 1", "partitions: 1, spark: {spark.sql.ansi.enabled: false}",
         "spark.sql.ansi.enabled changed",
@@ -135,7 +137,8 @@ def test_columns_of_updating_queries_are_found_by_name(workspace: Workspace) -> 
     for old, new, reason in INCOMPATIBLE.values():
         assert old in UPDATING
         assert_incompatible(workspace, UPDATING.replace(old, new), reason)
-    order = UPDATING.replace("id INT, k INT, x INT, op STRING", "x INT, op STRING, k INT, id INT")
+    added = "x INT, op STRING, y INT, k INT, id INT"
+    order = UPDATING.replace("id INT, k INT, x INT, op STRING", added)
     order = order.replace("id INT, k INT, x INT", "x INT, k INT, id INT")
     workspace.run(order, until="caught_up")
     names = ("sums", "highest", "distinct", "matched")
