@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import time
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from py4j.java_gateway import JVMView, java_import
 from pyspark.sql import SparkSession
@@ -32,6 +36,22 @@ def test_kept_classes_are_those_of_pyspark(penstock_spark: SparkSession) -> None
     java_import(view, "org.apache.spark.sql.execution.streaming.sources.*")
     for name in _CLASSES_OF_PYSPARK:
         assert getattr(view, name)._fqn == JVMView.__getattr__(view, name)._fqn
+
+
+def test_arguments_are_converted_as_by_py4j(
+    penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain values are passed without the converters of py4j, all others with them."""
+    view: Any = penstock_spark._jvm
+    text_of = view.java.util.Objects.toString
+    values = (
+        None, True, 7, 2**40, 1.5, "é", b"b", Decimal("1.20"), [1, "x", [None]], {"k": [1]}, {3},
+        date(2026, 1, 2), datetime(2026, 1, 2, 3), timedelta(1), np.int32(4), np.array([1, 2]),
+    )  # fmt: skip
+    found = [re.sub("@.*", "", text_of(value)) for value in values]
+    (converters,) = view._gateway_client.converters
+    monkeypatch.setattr(view._gateway_client, "converters", converters._converters)
+    assert found == [re.sub("@.*", "", view.java.util.Objects.toString(value)) for value in values]
 
 
 def test_objects_are_released(penstock_spark: SparkSession) -> None:

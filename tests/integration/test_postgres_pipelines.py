@@ -110,6 +110,7 @@ def test_a_column_that_is_added_during_a_run(
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     text = PIPELINE.format(url=postgres.login["url"], user=USER, schema=schema)
     text = text.replace("table: orders, mode", "table: orders, schema_changes: apply, mode")
+    text = text.replace("    aggregate_table:", "    schema_changes: apply\n    aggregate_table:")
     text = text.replace("transforms:", OTHER_TABLE.format(schema=schema)).replace(
         "sinks:", "sinks:\n  names: {type: sqlite, from: customers, path: shop.db, mode: upsert, "
         "table: customers}"
@@ -127,6 +128,7 @@ def test_a_column_that_is_added_during_a_run(
         _until(lambda: _read(workspace, "SELECT name FROM customers") == [("c",), ("d",)], handle)
         _until(lambda: _notes(workspace) == [(51, "first"), (52, "x")], handle)
         _until(lambda: _totals(db) == db.execute(TOTALS).fetchall(), handle)
+        _until(lambda: _totals(db, "maintained_totals") == _totals(db), handle)
         db.execute("ALTER TABLE orders ADD COLUMN more int")
         handle.stop()
         outcome = handle.wait(60)

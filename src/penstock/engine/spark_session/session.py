@@ -94,6 +94,7 @@ class _RunningSession:
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
+        from penstock.engine.catalyst.java_arguments import pass_plain_values
         from penstock.engine.catalyst.java_methods import share_methods
         from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
         from penstock.engine.catalyst.java_releases import release_together
@@ -109,6 +110,7 @@ class _RunningSession:
         with _environment({**self._jvm.await_gateway(), **self._python}):
             session = builder.getOrCreate()
         keep_classes_of_pyspark(session)
+        pass_plain_values(session)
         release_together(session)
         share_methods(session)
         tune_hadoop(session)

@@ -252,4 +252,4 @@ def _compares_event_times(conjunct: Any) -> bool:
 
 
 def _has_column(plan: Any, column: Any) -> bool:
-    return any(each.exprId().equals(column.exprId()) for each in scala_items(plan.output()))
+    return bool(plan.outputSet().contains(column))
