@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +37,19 @@ def write(
     receipts, failures = receipts_of(sink, rows, number, operations, parts)
     sink.commit(BatchId("q", number), receipts)
     return failures
+
+
+def write_at_once(make: Callable[[Sequence[str], str], Any], batches: int) -> None:
+    """Writes batches of two rows by three sinks at once: `a` appends, `b` and `c` upsert."""
+
+    def run(owner: str) -> None:
+        made = make(() if owner == "a" else ("id", "by"), owner)
+        for number in range(batches):
+            ids = [number, number + 1]
+            write(made, pa.record_batch({"id": ids, "by": [owner] * 2}), number)
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(run, "abc"))
 
 
 def read(

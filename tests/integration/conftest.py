@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pipelines import Workspace
     from pyspark.sql import SparkSession
 
+    from penstock.runtime.handle import RunHandle
+
 
 @pytest.fixture
 def taking() -> Iterator[Take]:
@@ -34,3 +36,13 @@ def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
     from pipelines import Workspace
 
     return Workspace(tmp_path, penstock_spark)
+
+
+@pytest.fixture
+def handles() -> Iterator[list[RunHandle]]:
+    """Runs in the background, which are stopped at the end of the test."""
+    started: list[RunHandle] = []
+    yield started
+    for handle in started:
+        handle.stop()
+        handle.wait(60)

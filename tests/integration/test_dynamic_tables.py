@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,20 +72,6 @@ EXPECTED = {
     5: (1, 0, 1, 1, None),
     6: (None, None, None, 1, None),
 }
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
-    return Workspace(tmp_path, penstock_spark)
-
-
-@pytest.fixture
-def handles() -> Iterator[list[RunHandle]]:
-    started: list[RunHandle] = []
-    yield started
-    for handle in started:
-        handle.stop()
-        handle.wait(60)
 
 
 def query(path: Path, *statements: str) -> list[tuple[object, ...]]:

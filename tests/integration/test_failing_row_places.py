@@ -40,11 +40,6 @@ sinks:
 """
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
-    return Workspace(tmp_path, penstock_spark)
-
-
 def row(id_: int, n: int = 1, text: str = "1") -> str:
     return dump({"id": id_, "n": n, "text": text, "at": "2026-03-01T10:00:00Z", "ratio": 0.5})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from penstock.connectors import memory
 from penstock.runtime.handle import RunHandle
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.spark
 
@@ -50,20 +49,6 @@ sinks:
 
 def pipeline(rest: str, *, watch: str = "true", lookup: str = "true") -> str:
     return SOURCES.format(watch=watch, lookup=lookup) + JOINED + rest
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
-    return Workspace(tmp_path, penstock_spark)
-
-
-@pytest.fixture
-def handles() -> Iterator[list[RunHandle]]:
-    started: list[RunHandle] = []
-    yield started
-    for handle in started:
-        handle.stop()
-        handle.wait(60)
 
 
 def put_users(workspace: Workspace, *lines: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from penstock.runtime.handle import RunHandle
 from servers.redis import Redis
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.spark
 
@@ -41,22 +40,8 @@ LEFT = "SELECT id, name, age FROM orders LEFT JOIN users USING (user)"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
-    return Workspace(tmp_path, penstock_spark)
-
-
-@pytest.fixture
 def prefix() -> str:
     return f"users-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def handles() -> Iterator[list[RunHandle]]:
-    started: list[RunHandle] = []
-    yield started
-    for handle in started:
-        handle.stop()
-        handle.wait(60)
 
 
 def put_user(redis: Redis, prefix: str, key: str, **values: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import threading
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from lake_tables import receipts_of, write
+from lake_tables import receipts_of, write, write_at_once
 from penstock.connectors.delta import DeltaSink
 from penstock.connectors.delta.committing import Commit
 from penstock.connectors.delta.errors import convert_errors
@@ -320,24 +320,7 @@ def test_errors_of_storage(error: OSError, kind: type[Exception], code: str) -> 
 
 def test_two_pipelines_on_one_table(path: str) -> None:
     """Checks concurrent commits of appends and upserts, of which the latter conflict."""
-    errors: list[Exception] = []
-
-    def run(owner: str, key: Sequence[str]) -> None:
-        made = sink(path, key, owner)
-        try:
-            for number in range(3):
-                ids = [number, number + 1]
-                write(made, pa.record_batch({"id": ids, "by": [owner] * 2}), number)
-        except Exception as error:
-            errors.append(error)
-
-    writers = [("a", ()), ("b", ("id", "by")), ("c", ("id", "by"))]
-    threads = [threading.Thread(target=run, args=each) for each in writers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    write_at_once(partial(sink, path), 3)
     found = [(row["by"], row["id"]) for row in read(path)]
     expected = [("a", i) for i in (0, 1, 1, 2, 2, 3)]
     assert sorted(found) == [*expected, *((by, i) for by in "bc" for i in range(4))]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
 import uuid
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 
 from iceberg_tables import TABLE, catalog_options, client, rows_of
-from lake_tables import receipts_of, write
+from lake_tables import receipts_of, write, write_at_once
 from penstock.connectors.iceberg import IcebergSink
 from penstock.connectors.iceberg.errors import convert_errors
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
@@ -419,25 +419,8 @@ def test_tables_that_are_not_written_to(options: Any) -> None:
 
 def test_two_pipelines_on_one_table(options: Any) -> None:
     """Checks concurrent commits of appends and upserts, which all conflict."""
-    errors: list[Exception] = []
     write(sink(options, owner="first"), pa.record_batch({"id": [9], "by": ["first"]}))
-
-    def run(owner: str, key: Sequence[str]) -> None:
-        made = sink(options, key, owner)
-        try:
-            for number in range(2):
-                ids = [number, number + 1]
-                write(made, pa.record_batch({"id": ids, "by": [owner] * 2}), number)
-        except Exception as error:
-            errors.append(error)
-
-    writers = [("a", ()), ("b", ("id", "by")), ("c", ("id", "by"))]
-    threads = [threading.Thread(target=run, args=each) for each in writers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    write_at_once(partial(sink, options), 2)
     found = [(row["by"], row["id"]) for row in read(options)]
     expected = [("a", i) for i in (0, 1, 1, 2)] + [("first", 9)]
     assert sorted(found) == sorted([*expected, *((by, i) for by in "bc" for i in range(3))])
