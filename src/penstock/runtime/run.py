@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, StateError, UserError
@@ -17,10 +17,10 @@ from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.backfills.backfill import Backfill, check_backfill, prepare_backfill
 from penstock.runtime.backfills.sink_starts import find_starts, write_starts
-from penstock.runtime.backlog import count_backlog
+from penstock.runtime.backlog import expected_length
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.retry import restart_policy, retry
-from penstock.runtime.run_options import RunOptions, Until
+from penstock.runtime.run_options import EndOfRun, RunOptions
 from penstock.runtime.session import resources, session, spark_settings
 from penstock.runtime.state.changed_schemas import (
     apply_changes,
@@ -36,7 +36,7 @@ from penstock.runtime.state.compatibility import (
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state.pipeline import open_state, record_files
 from penstock.runtime.state.primary_keys import resolve_primary_keys
-from penstock.runtime.state.schemas import apply_pins, resolve_schemas
+from penstock.runtime.state.schemas import InferredSchema, apply_pins, resolve_schemas
 from penstock.spec.runtime_models import Restart
 
 if TYPE_CHECKING:
@@ -44,16 +44,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.engine.build import Builder
-    from penstock.engine.spark_session.jvm import Length
     from penstock.engine.spark_session.memory import Resources
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.supervise import Supervisor
-
-EndOfRun = Literal["stopped", "caught_up", "complete"]
-LARGE_BACKLOG = 8_000_000
-"""The number of records that take minutes."""
-LARGE_STATEFUL_BACKLOG = 1_000_000
-"""The same for stateful transforms, where a record takes several times as much CPU in Java."""
 
 
 def check_options(plan: Plan, options: RunOptions) -> None:
@@ -194,7 +187,7 @@ class Run:
         )  # fmt: skip
 
     def _start_policy(self, plan: Plan) -> Restart:
-        endless = _until(plan, self.options) == "stopped"
+        endless = self.options.end(plan) == "stopped"
         return restart_policy(plan.spec.runtime.restart, endless=endless)
 
     def _resolve_schemas(self) -> dict[str, PenstockError]:
@@ -205,12 +198,15 @@ class Run:
             lambda: resolve_schemas(plan, self.state, errors=errors), self._start_policy(plan),
             self.log, self.stop,
         )  # fmt: skip
-        for schema in inferred:
-            columns = ", ".join(f"{field.name} {field.type}" for field in schema.columns)
-            self.log.info("inferred schema", source=schema.node, columns=columns)
+        self._log_schemas("inferred schema", inferred)
         if inferred and not errors:
             self._check_changes(plan)
         return errors
+
+    def _log_schemas(self, event: str, schemas: Sequence[InferredSchema]) -> None:
+        for schema in schemas:
+            columns = ", ".join(f"{field.name} {field.type}" for field in schema.columns)
+            self.log.info(event, source=schema.node, columns=columns)
 
     def _prepare_backfill(self, plan: Plan) -> Backfill | None:
         if self.options.backfill is None:
@@ -229,7 +225,7 @@ class Run:
         if self._is_changed:
             check_states(builder, self.state)
         self._record_plan(plan, types)
-        until = _until(plan, self.options)
+        until = self.options.end(plan)
         supervisor = self._supervisor(builder, self.state, until)
         return self._recorded(plan, lambda: self._follow_schemas(supervisor, until))
 
@@ -252,9 +248,7 @@ class Run:
         self.handle.plan = with_primary_keys(self.handle.plan, {})
         plan = assign_owner(self.handle.plan, self.state.id())
         changed = apply_changes(plan, self.state)
-        for schema in changed:
-            columns = ", ".join(f"{field.name} {field.type}" for field in schema.columns)
-            self.log.info("changed schema", source=schema.node, columns=columns)
+        self._log_schemas("changed schema", changed)
         builder = Builder(plan, spark)
         try:
             self._check_changes(plan)
@@ -310,21 +304,6 @@ class Run:
                     ending=outcome.ending if outcome else "failed",
                     errors={name: to_dicts(error) for name, error in errors.items()},
                 )
-
-
-def expected_length(plan: Plan, state: StateDirectory, until: Until) -> Length:
-    """Returns the expected duration of a run, by its sources and their backlog."""
-    if not plan.bounded and until != "caught_up":
-        return "endless"
-    stateful = any(node.stateful for node in plan.nodes.values())
-    many = LARGE_STATEFUL_BACKLOG if stateful else LARGE_BACKLOG
-    return "minutes" if count_backlog(plan, state) >= many else "seconds"
-
-
-def _until(plan: Plan, options: RunOptions) -> EndOfRun:
-    if options.until == "caught_up":
-        return "caught_up"
-    return "complete" if options.until == "auto" and plan.bounded else "stopped"
 
 
 def _current_error() -> dict[str, PenstockError]:
