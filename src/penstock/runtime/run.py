@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, StateError, UserError
-from penstock.core.units import binary_size_text
 from penstock.plan import fingerprint
 from penstock.plan.make import with_primary_keys
 from penstock.plan.model import Plan
@@ -21,7 +20,7 @@ from penstock.runtime.backlog import expected_length
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.retry import restart_policy, retry
 from penstock.runtime.run_options import EndOfRun, RunOptions
-from penstock.runtime.session import resources, session, spark_settings
+from penstock.runtime.session import session, spark_settings
 from penstock.runtime.state.changed_schemas import (
     apply_changes,
     changed_schema_error,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.engine.build import Builder
-    from penstock.engine.spark_session.memory import Resources
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.supervise import Supervisor
 
@@ -116,22 +114,11 @@ class Run:
             apply_settings(spark, spark_settings(plan.spec.runtime, plan.spec.runtime.state_store))
         else:
             length = expected_length(plan, self.state, self.options.until)
-            chosen = self._choose_resources(plan)
             spark = stack.enter_context(
-                session(plan, log_file=self.state.log, length=length, chosen=chosen, log=self.log)
+                session(plan, log_file=self.state.log, length=length, log=self.log)
             )
         share_state(spark, self.state.lock, self.log)
         return spark
-
-    def _choose_resources(self, plan: Plan) -> Resources:
-        chosen = resources(plan)
-        if chosen.memory is not None:
-            self.log.info(
-                "memory", heap=binary_size_text(chosen.heap),
-                available=binary_size_text(chosen.memory.available),
-                total=binary_size_text(chosen.memory.total),
-            )  # fmt: skip
-        return chosen
 
     def _serve_metrics(self, listen: str, stack: ExitStack) -> None:
         from penstock.runtime.monitoring import monitoring
