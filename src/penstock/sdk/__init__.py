@@ -24,10 +24,11 @@ from penstock.sdk.lookup import LookupSource
 from penstock.sdk.operations import Changes, Operation
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.replayable_source import ReplayableSource
 from penstock.sdk.retries import report_retry
 from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_schemas
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
-from penstock.sdk.source import Offset, ReplayableSource, Source
+from penstock.sdk.source import Offset, Source
 from penstock.sdk.start import StartAt
 from penstock.sdk.transform import DataFrameTransform, Transform
 from penstock.sql.column_lineage import ColumnLineage

@@ -6,7 +6,7 @@ import pickle
 import re
 import textwrap
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -28,9 +28,6 @@ from penstock.testing.contract.config_models import (
     merge_options,
 )
 from penstock.testing.contract.lazy_imports import imported_packages
-
-if TYPE_CHECKING:
-    pass
 
 NODE_KEYS = frozenset(
     [
