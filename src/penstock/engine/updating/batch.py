@@ -194,7 +194,7 @@ class UpdatingBatch:
         return self.plan.spec.runtime.updating_ttl is not None
 
     @property
-    def isempty_table(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether no batch was computed before."""
         return self.version.is_new
 
