@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, StateError, UserError
-from penstock.plan import fingerprint
 from penstock.plan.make import with_primary_keys
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.backfills.backfill import Backfill, check_backfill, prepare_backfill
-from penstock.runtime.backfills.sink_starts import find_starts, write_starts
 from penstock.runtime.backlog import expected_length
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.retry import restart_policy, retry
@@ -26,21 +24,16 @@ from penstock.runtime.state.changed_schemas import (
     changed_schema_error,
     pin_changes,
 )
-from penstock.runtime.state.compatibility import (
-    check_changes,
-    check_complete,
-    check_states,
-    find_new_columns,
-)
+from penstock.runtime.state.compatibility import check_states
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state.pipeline import open_state, record_files
 from penstock.runtime.state.primary_keys import resolve_primary_keys
-from penstock.runtime.state.schemas import InferredSchema, apply_pins, resolve_schemas
+from penstock.runtime.state.recorded_plan import RecordedPlan
+from penstock.runtime.state.schemas import InferredSchema, resolve_schemas
 from penstock.spec.runtime_models import Restart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
     from penstock.engine.build import Builder
     from penstock.runtime.outcome import Outcome
@@ -67,7 +60,7 @@ class Run:
         self.handle, self.options = handle, options
         self.log, self.stop = handle.log, handle.stop_request
         self.state = open_state(handle.plan)
-        self._is_changed = False
+        self.recorded_plan = RecordedPlan(self.state, options)
 
     def run(self, spark: SparkSession | None) -> None:
         """Runs the plan in this session, or in one of its own, to its end.
@@ -91,10 +84,10 @@ class Run:
             stack.enter_context(self.state.locked())
             note = record_files(self.handle.plan, self.state)
             if note is not None:
-                self._note(note)
+                self.options.note(note)
             self._reset_state()
             self.handle.plan = self._resolve_primary_keys(self.handle.plan)
-            self._check_state(self.handle.plan)
+            self.recorded_plan.check(self.handle.plan)
             plan = assign_owner(self.handle.plan, self.state.id())
             backfill = self._prepare_backfill(plan)
             plan = plan if backfill is None else backfill.plan
@@ -126,10 +119,6 @@ class Run:
         url = stack.enter_context(monitoring(self.handle, listen))
         self.log.info("serving metrics", url=url)
 
-    def _note(self, text: str) -> None:
-        if self.options.on_note is not None:
-            self.options.on_note(text)
-
     # The state and the plan of the last run
 
     def _reset_state(self) -> None:
@@ -137,34 +126,7 @@ class Run:
         if self.options.fresh:
             removed = ", ".join(self.state.contents()) or "nothing"
             self.state.reset()
-            self._note(f"Reset state: removed {removed}. Sink output is unchanged.")
-
-    def _check_state(self, plan: Plan) -> None:
-        """Checks that the state directory fits the plan.
-
-        A plan with unknown columns is compared with the last plan once its columns are inferred.
-        """
-        if self.options.fresh:
-            return
-        if self.options.backfill is None:
-            check_complete(self.state)
-        if apply_pins(plan, self.state):
-            self._check_changes(plan)
-
-    def _check_changes(self, plan: Plan) -> None:
-        for change in check_changes(plan, self.state):
-            self._is_changed = True
-            if self.options.backfill is None:
-                self._note(f"changed: {change.subject}: {change.reason}")
-
-    def _record_plan(self, plan: Plan, types: Mapping[str, StructType]) -> None:
-        """Records the plan of this run, for the comparison with the next one."""
-        columns = {node.name: types[node.inputs[0]].names for node in plan.of("sink")}
-        for change in find_new_columns(plan, columns, self.state):
-            self._note(f"changed: {change.subject}: {change.reason}")
-        write_starts(self.state, find_starts(plan, self.state))
-        definition = fingerprint.fingerprint(plan, self.state.key())
-        self.state.write("plan.json", {**definition, "columns": columns})
+            self.options.note(f"Reset state: removed {removed}. Sink output is unchanged.")
 
     def _resolve_primary_keys(self, plan: Plan) -> Plan:
         """Returns the plan with the primary keys that the systems of its sources declare."""
@@ -187,7 +149,7 @@ class Run:
         )  # fmt: skip
         self._log_schemas("inferred schema", inferred)
         if inferred and not errors:
-            self._check_changes(plan)
+            self.recorded_plan.check_changes(plan)
         return errors
 
     def _log_schemas(self, event: str, schemas: Sequence[InferredSchema]) -> None:
@@ -209,9 +171,9 @@ class Run:
 
         builder = Builder(plan, spark)
         types = column_types(builder, self._resolve_schemas(), unread=True)
-        if self._is_changed:
+        if self.recorded_plan.has_changed:
             check_states(builder, self.state)
-        self._record_plan(plan, types)
+        self.recorded_plan.replace(plan, types)
         until = self.options.end(plan)
         supervisor = self._supervisor(builder, self.state, until)
         return self._recorded(plan, lambda: self._follow_schemas(supervisor, until))
@@ -238,13 +200,13 @@ class Run:
         self._log_schemas("changed schema", changed)
         builder = Builder(plan, spark)
         try:
-            self._check_changes(plan)
+            self.recorded_plan.check_changes(plan)
             types = column_types(builder, unread=True)
             check_states(builder, self.state)
         except StateError as error:
             raise changed_schema_error(plan, changed, error) from error
         pin_changes(changed, self.state)
-        self._record_plan(plan, types)
+        self.recorded_plan.replace(plan, types)
         return builder
 
     def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:

@@ -36,6 +36,11 @@ class RunOptions:
     listen: str | None = None
     backfill: str | None = None
 
+    def note(self, text: str) -> None:
+        """Calls `on_note`, if it is set."""
+        if self.on_note is not None:
+            self.on_note(text)
+
     def end(self, plan: Plan) -> EndOfRun:
         """Returns the end of a run: `auto` is complete for a bounded plan, else stopped."""
         if self.until == "caught_up":

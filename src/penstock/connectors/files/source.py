@@ -26,13 +26,7 @@ from penstock.connectors.files.path_columns import METADATA, path_metadata
 from penstock.connectors.files.reader import FileReader
 from penstock.connectors.files.segments import SpannedLines
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import (
-    ConnectError,
-    MissingExtra,
-    Permanent,
-    PlanError,
-    Transient,
-)
+from penstock.core.errors import ConnectError, MissingExtra, Permanent, PlanError, Transient
 from penstock.sdk import (
     Capability,
     FileFormat,

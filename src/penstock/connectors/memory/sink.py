@@ -10,16 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from penstock.core.names import written_name
-from penstock.sdk import (
-    BatchId,
-    Capability,
-    Config,
-    Failure,
-    Operation,
-    Receipt,
-    Sink,
-    Writer,
-)
+from penstock.sdk import BatchId, Capability, Config, Failure, Operation, Receipt, Sink, Writer
 
 tables: dict[str, pa.Table] = {}
 """The tables of the memory sinks of this process, by name."""

@@ -10,14 +10,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from penstock.core.errors import PlanError, RecordError
-from penstock.sdk import (
-    Capability,
-    Config,
-    Offset,
-    Read,
-    ReplayableSource,
-    bisect_failures,
-)
+from penstock.sdk import Capability, Config, Offset, Read, ReplayableSource, bisect_failures
 from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import batch_of, infer_rows
 

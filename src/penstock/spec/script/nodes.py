@@ -7,10 +7,7 @@ from typing import Literal
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.assignment import (
-    renamed,
-    union,
-)
+from penstock.spec.script.assignment import renamed, union
 from penstock.spec.script.dynamic_tables import dynamic_table_node, is_dynamic
 from penstock.spec.script.event_times import AssumedTimes, is_lookup
 from penstock.spec.script.function import CreateFunction

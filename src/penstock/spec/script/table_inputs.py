@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
-from penstock.spec.script.assignment import (
-    assignment,
-    selected_table,
-)
+from penstock.spec.script.assignment import assignment, selected_table
 from penstock.spec.script.dialect import Dialect
 from penstock.spec.script.event_times import is_lookup
 from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.row_times import PARTITION_TIME, timed_rows, window_columns
 from penstock.spec.script.sections import Sections
-from penstock.spec.script.statements import (
-    CreateTable,
-    CreateView,
-    Statement,
-)
+from penstock.spec.script.statements import CreateTable, CreateView, Statement
 from penstock.spec.script.tokens import Text
 from penstock.spec.tree.nodes import File
 

@@ -16,11 +16,7 @@ from penstock.core.secret import Secret
 from penstock.core.text import nearest
 from penstock.sdk import Permanent, Transient, registry
 from penstock.sdk.guarantees import delivery_guarantee, guarantees
-from penstock.testing.contract.applies import (
-    once_per_component,
-    once_per_transport,
-    run_if,
-)
+from penstock.testing.contract.applies import once_per_component, once_per_transport, run_if
 from penstock.testing.contract.component_harness import NO_HINT, ComponentHarness
 from penstock.testing.contract.config_models import (
     annotated_classes,

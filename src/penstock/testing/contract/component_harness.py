@@ -12,11 +12,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.sdk import Capability, Component, Context, Format, Transient, registry
-from penstock.testing.contract.applies import (
-    optional_fixture,
-    provides,
-    skip_reason,
-)
+from penstock.testing.contract.applies import optional_fixture, provides, skip_reason
 from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import Row
 

@@ -9,11 +9,7 @@ from typing import Any
 
 from penstock.sdk import BatchId, Capability
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import (
-    once_per_transport,
-    requires,
-    run_if,
-)
+from penstock.testing.contract.applies import once_per_transport, requires, run_if
 from penstock.testing.contract.rows import (
     make_large_row,
     make_rows,

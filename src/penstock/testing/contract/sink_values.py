@@ -8,16 +8,8 @@ import pyarrow as pa
 
 from penstock.sdk import BatchId
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import (
-    requires_opaque_payloads,
-    requires_rows,
-)
-from penstock.testing.contract.rows import (
-    Row,
-    make_large_row,
-    make_rows,
-    sort_by_id,
-)
+from penstock.testing.contract.applies import requires_opaque_payloads, requires_rows
+from penstock.testing.contract.rows import Row, make_large_row, make_rows, sort_by_id
 from penstock.testing.contract.sink_harness import ReadRows, commit_writer
 from penstock.testing.contract.sink_pipeline import SinkPipelineContract
 
