@@ -18,6 +18,7 @@ from penstock.engine.checkpoints.state_schema import OperatorSchema
 
 _KEPT_VERSIONS = 2
 SNAPSHOT, CHANGES = "snapshot", "changes"
+"""The kinds of files of a bucket, which are parts of their names."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ class OperatorStateDirectory:
 
 
 def damaged(path: Path, problem: str) -> StateError:
+    """Returns the error of a file of the state."""
     return StateError(
         f"the state of an updating query is damaged: {path} {problem}",
         code="corrupt-state",
