@@ -1,0 +1,110 @@
+"""Tables with the own types of PostgreSQL, MySQL, ClickHouse and DuckDB, and their extremes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from crossing.native import Column, Tables
+
+UINT256, INT256 = 2**256 - 1, 2**255 - 1
+EVENING = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
+LOCAL = EVENING.replace(tzinfo=None)
+POSTGRES: Mapping[str, Column] = {
+    "wide": Column(
+        "numeric(78,0)", [str(UINT256), "-" + "9" * 78, "0"], unwritten=["1.5", "1e-1", "1" * 79]
+    ),
+    "fine": Column("numeric(78,20)", [f"{'9' * 58}.{'9' * 20}", "1e-20"], unwritten=["1e-21"]),
+    "free": Column(
+        "numeric", ["1e-18", "12345678901234567890.123456789012345678"],
+        ["'NaN'", "1e-19", "1e40", "'Infinity'"],
+    ),
+    "coarse": Column("numeric(5,-2)", ["12300"], unwritten=[Decimal(12345)]),
+    "exact": Column("numeric(10,2)", ["12.30", "-99999999.99"], ["'NaN'"]),
+    "span": Column(
+        "interval", ["'1 year 2 mons -3 days 04:05:06.789012'", "'-178000000 years'", "'0'"],
+        unwritten=["PT0.0000001S", "1.0000001 seconds"],
+    ),
+    "short_span": Column("interval(0)", ["'1 hour 2 seconds'"], unwritten=["PT0.5S", "1.5 s"]),
+    "days": Column("interval day", ["'3 days'"], unwritten=["P1DT5H"]),
+    "mood": Column("mood", ["'glad'", "'so \"so\"'", "''"], unwritten=["sad"]),
+    "moods": Column("mood[]", ["'{glad,\"so \\\"so\\\"\",NULL}'", "'{}'"], unwritten=[["sad"]]),
+    "day": Column(
+        "date", ["'0001-01-01'", "'9999-12-31'", "'1582-10-10'"],
+        ["'infinity'", "'-infinity'", "'4713-01-01 BC'", "'5874897-12-31'"],
+    ),
+    "days_off": Column("date[]", ["'{2024-02-29,NULL}'"], ["'{infinity}'"]),
+    "moment": Column(
+        "timestamptz", ["'0001-01-01 00:00:00+00'", "'9999-12-31 23:59:59.999999+00'"],
+        ["'infinity'", "'-infinity'", "'4713-01-01 00:00:00+00 BC'", "'294276-12-31 23:59:59+00'"],
+    ),
+    "wall": Column("timestamp", ["'9999-12-31 23:59:59.999999'"], ["'infinity'", "'-infinity'"]),
+    "seconds": Column("timestamptz(0)", ["'2024-02-29 23:59:59+00'"], unwritten=[EVENING]),
+    "instants": Column("timestamp(0)[]", ["'{2024-02-29 23:59:59}'"], unwritten=[[LOCAL]]),
+    "clock": Column(
+        "time(3)", ["'23:59:59.999'", "'24:00:00'"], unwritten=["10:00:00.0005", "25:00"]
+    ),
+    "zoned_clock": Column("timetz", ["'10:11:12.123456+05:30'"], unwritten=["10:00:00.0000001Z"]),
+    "code": Column("varchar(3)", ["'abc'", "'a  '", "''"], unwritten=["abc ", "abcd"]),
+    "codes": Column("varchar(3)[]", ["'{abc,\"a  \"}'"], unwritten=[["abc "]]),
+    "padded": Column("char(4)", ["'ab'"], unwritten=["abcd ", "abcde"]),
+    "label": Column("name", ["'ab'"], unwritten=["a" * 64, "ü" * 32]),
+    "letter": Column('"char"', ["'a'"], unwritten=["ab"]),
+    "cash": Column("money", ["'-92233720368547758.08'"], unwritten=["1.239"]),
+    "uid": Column("uuid", ["'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"], unwritten=["6f96"]),
+    "net": Column("inet", ["'10.0.0.1/8'", "'::ffff:1.2.3.4'"], unwritten=["10.0.0.256"]),
+    "bits": Column("bit(3)", ["B'101'"], unwritten=["1", "1010"]),
+    "more_bits": Column("varbit(3)", ["B'10'", "B''"], unwritten=["1010"]),
+    "number": Column("oid", ["4294967295"], unwritten=[-1, 2**32]),
+    "small": Column("smallint", ["32767", "-32768"]),
+    "single": Column("real", ["'3.4028235e38'", "'NaN'", "'-0'", "'1e-45'", "'-Infinity'"]),
+    "twice": Column("double precision", ["1.7976931348623157e308", "'-0'", "5e-324", "0.1"]),
+    "numbers": Column(
+        "numeric(78,0)[]", [f"'{{{UINT256},NULL}}'", "'{}'"], ["'{{1,2},{3,4}}'"],
+        unwritten=[["1.5"]],
+    ),
+    "grid": Column("integer[]", ["'{1,NULL}'"], ["'{{1,2}}'", "'[0:1]={1,2}'"]),
+    "documents": Column("jsonb[]", ["ARRAY['{\"a\": [1.50, null]}'::jsonb, NULL]"]),
+    "document": Column(
+        "jsonb", ["'{\"a\": 1.50, \"\": \"\\\"\"}'", "'null'", "'[]'"], ["'1e400'"]
+    ),
+    "text_document": Column("json", ["'{\"a\" : 1.0}'", "'null'"]),
+    "seven": Column("int4range", ["'[1,5)'", "'empty'"]),
+    "pair": Column("pair", ["ROW(1, 'a,\"b')"], unwritten=["(x,y)"]),
+    "raw": Column("bytea", ["'\\x00ff'", "''"]),
+}  # fmt: skip
+
+
+def postgres(server: Any) -> Tables:
+    schema = server.new_schema()
+
+    def query(statement: str) -> Sequence[tuple[Any, ...]]:
+        with server.client(options=f"-c search_path={schema} -c timezone=UTC") as client:
+            found = client.execute(statement.replace("%", "%%"))
+            return found.fetchall() if found.description else []
+
+    query("CREATE TYPE mood AS ENUM ('glad', 'so \"so\"', '')")
+    query("CREATE TYPE pair AS (a integer, b text)")
+    return _tables(
+        POSTGRES, query, {"type": "postgres", **server.login}, f"{schema}.",
+        lambda name: f"{name}::text",
+    )  # fmt: skip
+
+
+def _tables(
+    columns: Mapping[str, Column],
+    query: Callable[[str], Sequence[tuple[Any, ...]]],
+    login: Mapping[str, Any],
+    prefix: str,
+    text: Callable[[str], str],
+    definition: str = "(id varchar(100) NOT NULL, {})",
+) -> Tables:
+    """Creates both tables."""
+    written = ", ".join(f"{name} {column.type}" for name, column in columns.items())
+    names = [f"{prefix}native", f"{prefix}copied"]
+    for name in names:
+        query(f"CREATE TABLE {name} " + definition.format(written))
+    full, empty = ({**login, "table": name} for name in names)
+    return Tables(query, full, empty, text, columns)
