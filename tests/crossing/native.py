@@ -5,6 +5,7 @@ Each value is copied as it is, or rejected with the name of its column.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,6 @@ def _compare_letters(expected: set[str], letters: Mapping[str, str]) -> list[str
     for id_, message in letters.items():
         if id_ not in expected:
             lines.append(f"{id_}: unexpected dead letter: {message}")
-        elif f'"{id_.partition(" ")[0]}' not in message:
+        elif not re.search(rf"[\"'`]{id_.partition(' ')[0]}[\"'`]", message):
             lines.append(f"{id_}: dead letter without its column: {message}")
     return lines

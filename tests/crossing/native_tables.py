@@ -93,6 +93,63 @@ def postgres(server: Any) -> Tables:
     )  # fmt: skip
 
 
+MYSQL: Mapping[str, Column] = {
+    "whole": Column("bigint unsigned", [str(2**64 - 1), "0"], unwritten=[Decimal(2**64), Decimal(-1)]),
+    "tiny": Column("tinyint unsigned", ["255"], unwritten=[-1, 256]),
+    "medium": Column("mediumint", ["-8388608"], unwritten=[8388608]),
+    "flag": Column("tinyint(1)", ["1", "0"], ["2", "-1"]),
+    "wide": Column("decimal(65,30)", [f"{'9' * 35}.{'9' * 30}", "1e-30"], unwritten=["1e-31", "1" * 36]),
+    "narrow": Column("decimal(65,0)", ["9" * 65], unwritten=["1.5", "1e-1", "x"]),
+    "price": Column("decimal(10,2) unsigned", ["1.50"], unwritten=[Decimal("-1.00")]),
+    "bits": Column("bit(64)", ["b'1'", str(2**64 - 1)], unwritten=[b"\0" * 9, b"1"]),
+    "bit": Column("bit(1)", ["b'1'"]),
+    "born": Column("year", ["1901", "2155", "0"], unwritten=[24, 1900, 2156]),
+    "single": Column("float", ["16777217", "0.1", "-3.4e38", "1e-45"]),
+    "twice": Column("double", ["1.7976931348623157e308", "5e-324", "0.1"]),
+    "rounded": Column("float(7,2)", ["1.25"], unwritten=[1.239]),
+    "rounded_twice": Column("double(7,2)", ["1.25"], unwritten=[1.239]),
+    "day": Column(
+        "date", ["'0001-01-01'", "'9999-12-31'"], ["'0000-00-00'", "'2024-00-10'", "'2024-01-00'"]
+    ),
+    "moment": Column(
+        "timestamp(6) NULL", ["'1970-01-01 00:00:01'", "'2038-01-19 03:14:07.999999'"], ["0"],
+        unwritten=[dt.datetime(2038, 1, 20, tzinfo=dt.UTC), dt.datetime(1969, 1, 1, tzinfo=dt.UTC)],
+    ),
+    "wall": Column(
+        "datetime(6)", ["'9999-12-31 23:59:59.999999'"], ["'0000-00-00'", "'2024-00-10 10:00:00'"]
+    ),
+    "seconds": Column("datetime", ["'2024-02-29 23:59:59'"], unwritten=[LOCAL]),
+    "clock": Column("time(1)", ["'-838:59:59'", "'10:11:12.5'"], unwritten=["10:11:12.55", "839:00:00"]),
+    "document": Column("json", ["'{\"a\" : 1.50}'", "'null'", "'[]'"]),
+    "choice": Column("enum('a', 'it''s', '')", ["'it''s'", "''"], unwritten=["b", "1", "A "]),
+    "choices": Column("set('x', 'y')", ["'x,y'", "''"], unwritten=["z", "x,z", "3"]),
+    "code": Column("varchar(3)", ["'abc'", "'a  '"], unwritten=["abc ", "abcd"]),
+    "padded": Column("char(4)", ["'ab'"], unwritten=["abcd ", "abcde", "ab "]),
+    "latin": Column("varchar(9) CHARACTER SET latin1", ["'é'"], unwritten=["\u4e00"]),
+    "ascii_text": Column("varchar(9) CHARACTER SET ascii", ["'e'"], unwritten=["é"]),
+    "short_emoji": Column("varchar(9) CHARACTER SET utf8mb3", ["'é'"], unwritten=["\U0001f600"]),
+    "tiny_text": Column("tinytext", ["repeat('a', 255)"], unwritten=["a" * 256]),
+    "fixed": Column("binary(3)", ["X'010200'"], unwritten=[b"12", b"1234"]),
+    "raw": Column("varbinary(2)", ["X'00ff'", "''"], unwritten=[b"123"]),
+    "place": Column("point", ["ST_GeomFromText('POINT(1 2)')"]),
+}  # fmt: skip
+
+
+def mysql(server: Any) -> Tables:
+    database = server.new_database()
+
+    def query(statement: str) -> Sequence[tuple[Any, ...]]:
+        with server.client() as client, client.cursor() as cursor:
+            cursor.execute("SET sql_mode = ''")
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    return _tables(
+        MYSQL, query, {"type": "mysql", **server.login}, f"{database}.",
+        lambda name: f"HEX({name})" if name in ("bits", "place") else f"CAST({name} AS CHAR)",
+    )  # fmt: skip
+
+
 def _tables(
     columns: Mapping[str, Column],
     query: Callable[[str], Sequence[tuple[Any, ...]]],
