@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from crossing.native import Column, Tables
+from servers.clickhouse import DATABASE
 
 UINT256, INT256 = 2**256 - 1, 2**255 - 1
 EVENING = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -147,6 +148,66 @@ def mysql(server: Any) -> Tables:
     return _tables(
         MYSQL, query, {"type": "mysql", **server.login}, f"{database}.",
         lambda name: f"HEX({name})" if name in ("bits", "place") else f"CAST({name} AS CHAR)",
+    )  # fmt: skip
+
+
+CLICKHOUSE: Mapping[str, Column] = {
+    "int256": Column(
+        "Int256", [f"'{INT256}'", f"'{-INT256 - 1}'"], unwritten=[str(INT256 + 1), "1.5", "1e3"]
+    ),
+    "uint256": Column("UInt256", [f"'{UINT256}'", "0"], unwritten=[str(UINT256 + 1), "-1"]),
+    "int128": Column("Nullable(Int128)", [f"'{-2**127}'", "NULL"], unwritten=[str(2**127)]),
+    "uint64": Column("UInt64", [str(2**64 - 1)], unwritten=[Decimal(2**64), Decimal(-1)]),
+    "uint8": Column("UInt8", ["255"], unwritten=[-1, 256]),
+    "wide": Column(
+        "Decimal256(30)", [f"'{'9' * 46}.{'9' * 30}'", "'-1e-30'"],
+        unwritten=["0." + "0" * 30 + "1", "1" * 47],
+    ),
+    "price": Column("Decimal(10, 2)", ["'12.30'", "'-99999999.99'"]),
+    "nanos": Column(
+        "DateTime64(9, 'UTC')", ["'2024-02-29 23:59:59.123456000'"],
+        ["'2024-02-29 23:59:59.123456789'"], unwritten=[dt.datetime(2300, 1, 1, tzinfo=dt.UTC)],
+    ),
+    "millis": Column("DateTime64(3, 'Asia/Tokyo')", ["'2024-02-29 23:59:59.123'"], unwritten=[EVENING]),
+    "seconds": Column(
+        "DateTime('Europe/Zurich')", ["'2024-10-27 02:30:00'"],
+        unwritten=[EVENING, dt.datetime(1969, 12, 31, tzinfo=dt.UTC), dt.datetime(2106, 2, 8, tzinfo=dt.UTC)],
+    ),
+    "day": Column("Date", ["'2149-06-06'", "'1970-01-01'"], unwritten=[dt.date(1969, 12, 31), dt.date(2149, 6, 7)]),
+    "long_day": Column("Date32", ["'1900-01-01'", "'2299-12-31'"], unwritten=[dt.date(1899, 12, 31), dt.date(2300, 1, 1)]),
+    "fixed": Column("FixedString(3)", ["'abc'"], unwritten=[b"ab", b"abcd"]),
+    "text": Column("String", ["'a\\0b'", "'ü'"], ["unhex('ff')"]),
+    "choice": Column("Enum8('a' = 1, 'it\\'s' = -2)", ["'it\\'s'"], unwritten=["b", "1", ""]),
+    "uid": Column("UUID", ["'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"], unwritten=["6f96", ""]),
+    "ipv4": Column("IPv4", ["'255.0.0.1'"], unwritten=["256.0.0.1", "1.2.3"]),
+    "ipv6": Column("IPv6", ["'::1'", "'::ffff:1.2.3.4'"], unwritten=[":::1", "x"]),
+    "single": Column("Float32", ["'nan'", "'-inf'", "16777217", "0.1", "'-0'"]),
+    "small": Column("BFloat16", ["1.5"], unwritten=[1.001]),
+    "twice": Column("Float64", ["5e-324", "0.1", "'-0'"]),
+    "wides": Column("Array(Int256)", [f"['{INT256}']", "[]"], unwritten=[["1.5"], [str(INT256 + 1)]]),
+    "decimals": Column("Array(Nullable(Decimal(76, 4)))", ["['1.5000', NULL]"], unwritten=[["1.23456"]]),
+    "nano_list": Column("Array(DateTime64(9, 'UTC'))", ["['2024-02-29 23:59:59.123456000']"], ["['2024-02-29 23:59:59.123456789']"]),
+    "milli_list": Column("Array(DateTime64(3, 'UTC'))", ["['2024-02-29 23:59:59.123']"], unwritten=[[EVENING]]),
+    "grid": Column("Array(Array(Nullable(Int8)))", ["[[1, NULL], []]"]),
+    "place": Column(
+        "Tuple(n UInt256, at DateTime64(3, 'UTC'), inner Tuple(e Enum8('a' = 1)))",
+        [f"('{UINT256}', '2024-02-29 23:59:59.123', tuple('a'))"],
+        unwritten=[{"n": "-1", "at": EVENING.replace(microsecond=0), "inner": {"e": "a"}},
+                   {"n": "1", "at": EVENING, "inner": {"e": "a"}},
+                   {"n": "1", "at": EVENING.replace(microsecond=0), "inner": {"e": "b"}}],
+    ),
+    "visits": Column("Array(Tuple(a Int64, b Decimal(76, 2)))", ["[(1, '1.50')]", "[]"], unwritten=[[{"a": 1, "b": "1.505"}]]),
+    "tags": Column("Map(String, UInt256)", [f"map('a', '{UINT256}', '', '0')"], unwritten=[[("a", "-1")]]),
+    "keyed": Column("Map(UInt64, Array(String))", ["map(1, ['a'])"]),
+    "code": Column("LowCardinality(Nullable(String))", ["'a'", "NULL"]),
+}  # fmt: skip
+
+
+def clickhouse(server: Any) -> Tables:
+    return _tables(
+        CLICKHOUSE, server, {"type": "clickhouse", **server.login}, f"{DATABASE}.{server.new_table()}_",
+        lambda name: f"toString({name})",
+        "(id String, {}) ENGINE = MergeTree ORDER BY id",
     )  # fmt: skip
 
 
