@@ -189,8 +189,8 @@ def test_rejected_rows_are_found_among_the_others(options: dict[str, Any], db: A
     assert sorted(failures) == [*range(50, 58)]
     texts = list(failures.values())
     assert [any(word in texts[n] for word in words) for n, words in enumerate((
-        ["null value"], ["check constraint"], ["stores 3 characters"], ["foreign key"], ['"name": PostgreSQL'],
-        ["duplicate key"], ["0 digits of a fraction"], ['column "b"'],
+        ["null value"], ["check constraint"], ["stores 3 characters"], ["foreign key"],
+        ['"name": PostgreSQL'], ["duplicate key"], ["0 digits of a fraction"], ['column "b"'],
     ))] == [True] * 8, texts  # fmt: skip
     assert db.execute("SELECT count(*) FROM t").fetchone() == (100,)
 
