@@ -76,6 +76,9 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
         } else if (command.equals("listCollections")) {
             addOptions(database, answer);
         } else if (answer.get("cursor") instanceof Document cursor) {
+            if (command.equals("aggregate") && Integer.valueOf(0).equals(((Document) query.get("cursor")).get("batchSize"))) {
+                postpone(cursor);
+            }
             long id = ((Number) cursor.get("id")).longValue();
             Stream stream = streams.get(command.equals("getMore") ? ((Number) query.get(command)).longValue() : id);
             if (stream != null) {
@@ -83,6 +86,18 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
             }
         }
         return answer;
+    }
+
+    /** Returns the documents of an aggregation with the next batch, as its client asks for. */
+    private void postpone(Document cursor) {
+        List<Document> documents = new ArrayList<>();
+        ((Iterable<?>) cursor.get("firstBatch")).forEach(each -> documents.add((Document) each));
+        if (!documents.isEmpty()) {
+            Cursor rest = new Rest(documents);
+            getCursorRegistry().add(rest);
+            cursor.put("firstBatch", List.of());
+            cursor.put("id", rest.getId());
+        }
     }
 
     private void addOptions(String database, Document answer) {
@@ -173,6 +188,25 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
         streams.put(stream.getId(), stream);
         getCursorRegistry().add(stream);
         return stream;
+    }
+
+    private class Rest extends AbstractCursor {
+        private final List<Document> documents;
+
+        Rest(List<Document> documents) {
+            super(getCursorRegistry().generateCursorId());
+            this.documents = documents;
+        }
+
+        @Override
+        public boolean isEmpty() {
+            return true;
+        }
+
+        @Override
+        public List<Document> takeDocuments(int limit) {
+            return documents;
+        }
     }
 
     private class Stream extends AbstractCursor {
