@@ -125,6 +125,6 @@ def test_changes_become_a_copy_and_totals(replica_set: ReplicaSet, workspace: Wo
             if part == 0:
                 orders.delete_many({"_id": {"$gte": "150", "$lt": "200"}})
             else:
-                replica_set.forget()
+                replica_set.truncate_oplog()
     (letter,) = workspace.dead_letters("copied")
     assert letter["code"] == "data-gone" and letter["node"] == "orders"

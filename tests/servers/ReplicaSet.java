@@ -20,7 +20,7 @@ import java.util.TreeMap;
  * position after a batch, the times of operations, the documents before and after a change, the
  * invalidation of streams, and an end.
  *
- * <p>Documents of one insert have one time, as those of a transaction. The command `forget` removes
+ * <p>Documents of one insert have one time, as those of a transaction. The command `truncateOplog` removes
  * all entries from the oplog, and `noop` adds one, as a server without writes does.
  */
 public class ReplicaSet extends MemoryBackend implements Oplog {
@@ -52,9 +52,9 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
 
     @Override
     public synchronized Document handleCommand(Channel channel, String database, String command, Document query) {
-        if (command.equals("forget") || command.equals("noop")) {
+        if (command.equals("truncateOplog") || command.equals("noop")) {
             tick();
-            if (command.equals("forget")) {
+            if (command.equals("truncateOplog")) {
                 first = token(time, 0);
                 events.clear();
             }

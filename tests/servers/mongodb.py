@@ -23,7 +23,7 @@ _ARTIFACTS = (
 
 
 class ReplicaSet(Server):
-    """The member at `url`. `forget` removes the oplog."""
+    """The member at `url`. `truncate_oplog` removes all entries of its oplog."""
 
     name = "mongodb"
     title = f"mongo-java-server {VERSION} with change streams, in place of MongoDB"
@@ -62,10 +62,10 @@ class ReplicaSet(Server):
             serverSelectionTimeoutMS=round(seconds * 1000), retryWrites=False,
         )  # fmt: skip
 
-    def forget(self) -> None:
+    def truncate_oplog(self) -> None:
         """Removes all entries of the oplog."""
         with closing(self.client()) as client:
-            client.admin.command("forget")
+            client.admin.command("truncateOplog")
 
 
 def _install(part: Path) -> None:
