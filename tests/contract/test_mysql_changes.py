@@ -556,7 +556,7 @@ def test_changes_that_the_log_does_not_have(db: Execute, changes: Any) -> None:
 
 
 def test_logs_that_are_gone(tmp_path: Path) -> None:
-    """A purged log, and a log that was reset, are errors; the source goes on with `on_data_loss`."""
+    """A purged log, and one that was reset, are errors, after which `on_data_loss` goes on."""
     with MariaDb() as server, server.client() as client:
         db = executor(client)
         db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
