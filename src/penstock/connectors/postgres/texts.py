@@ -78,14 +78,18 @@ def to_csv(rows: pa.RecordBatch, target: pa.Schema) -> bytes:
 
     Raises Rejected if a time has more digits than its column, or a text the character NUL.
     """
-    arrays = []
-    for column, field in zip(rows.columns, rows.schema, strict=True):
-        arrays.append(_as_text(column, field, target.field(field.name)))
-        _check_nul(arrays[-1], field.name)
-    data = io.BytesIO()
+    arrays = [
+        _as_text(column, field, target.field(field.name))
+        for column, field in zip(rows.columns, rows.schema, strict=True)
+    ]
+    output = io.BytesIO()
     batch = pa.RecordBatch.from_arrays(arrays, rows.schema.names)
-    csv.write_csv(batch, data, csv.WriteOptions(include_header=False))
-    return data.getvalue()
+    csv.write_csv(batch, output, csv.WriteOptions(include_header=False))
+    data = output.getvalue()
+    if b"\0" in data:
+        for array, name in zip(arrays, rows.schema.names, strict=True):
+            _check_nul(array, name)
+    return data
 
 
 def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:

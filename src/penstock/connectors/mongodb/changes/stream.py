@@ -20,6 +20,7 @@ from penstock.sdk.database.changes import LostChanges
 _LOST = frozenset({136, 280, 286})
 """CappedPositionLost, ChangeStreamFatalError and ChangeStreamHistoryLost."""
 _TOO_LARGE = 10334
+_CLOSE_SECONDS = 1.0
 _UNSUPPORTED = frozenset({59, 238, 40324, 40573})
 
 
@@ -74,11 +75,12 @@ class ChangeStream:
         return self._execute({**more, "maxTimeMS": max(1, round(seconds * 1000))}, "nextBatch")
 
     def close(self) -> None:
-        """Ends the stream in the server."""
+        """Ends the stream in the server, if it responds."""
+        import pymongo
         from bson import Int64
 
         cursors = [Int64(self._cursor)]
-        with suppress(Exception):
+        with suppress(Exception), pymongo.timeout(_CLOSE_SECONDS):
             self._database.command({"killCursors": self._config.collection, "cursors": cursors})
 
     def _execute(self, command: Mapping[str, Any], name: str) -> Batch:
