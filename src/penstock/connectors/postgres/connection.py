@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.errors import translate_error
-from penstock.connectors.postgres.texts import parse_csv, to_csv
+from penstock.connectors.postgres.texts import as_texts, parse_csv, to_csv
 from penstock.connectors.postgres.types import DIALECT, TYPES
 from penstock.core.errors import PenstockError
 from penstock.core.secret import revealed
@@ -210,15 +210,15 @@ class PostgresConnection(DbapiConnection):
         return bytes(copy.read())
 
     def _copy(self, table: TableName, rows: pa.RecordBatch, target: pa.Schema) -> None:
-        names = self.dialect.quote_all(rows.schema.names)
+        texts, names = as_texts(rows, target), self.dialect.quote_all(rows.schema.names)
         statement = f"COPY {self.dialect.table(table)} ({names}) FROM STDIN (FORMAT csv)"
         with (
             self._watched(), self._cursor() as cursor, self._translated(),
             cursor.copy(statement) as copy,
         ):  # fmt: skip
             # The server writes a part while the next one is converted.
-            for start in range(0, rows.num_rows, _COPY_ROWS):
-                copy.write(to_csv(rows.slice(start, _COPY_ROWS), target))
+            for start in range(0, texts.num_rows, _COPY_ROWS):
+                copy.write(to_csv(texts.slice(start, _COPY_ROWS)))
 
     def _stage(self, table: TableName, rows: pa.RecordBatch) -> None:
         """Writes rows to a temporary table with columns of the types of a table."""

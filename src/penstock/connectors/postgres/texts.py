@@ -73,23 +73,23 @@ def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
     return table.combine_chunks().to_batches()[0]
 
 
-def to_csv(rows: pa.RecordBatch, target: pa.Schema) -> bytes:
-    """Returns rows for COPY in the format `csv` into columns of `target`.
+def as_texts(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """Returns rows in forms that CSV has without loss, for columns of `target`.
 
     Raises Rejected if a time has more digits than its column, or a text the character NUL.
     """
-    arrays = [
-        _as_text(column, field, target.field(field.name))
-        for column, field in zip(rows.columns, rows.schema, strict=True)
-    ]
-    output = io.BytesIO()
-    batch = pa.RecordBatch.from_arrays(arrays, rows.schema.names)
-    csv.write_csv(batch, output, csv.WriteOptions(include_header=False))
-    data = output.getvalue()
-    if b"\0" in data:
-        for array, name in zip(arrays, rows.schema.names, strict=True):
-            _check_nul(array, name)
-    return data
+    arrays = []
+    for column, field in zip(rows.columns, rows.schema, strict=True):
+        arrays.append(_as_text(column, field, target.field(field.name)))
+        _check_nul(arrays[-1], field.name)
+    return pa.RecordBatch.from_arrays(arrays, rows.schema.names)
+
+
+def to_csv(texts: pa.RecordBatch) -> bytes:
+    """Returns rows of `as_texts` for COPY in the format `csv`."""
+    data = io.BytesIO()
+    csv.write_csv(texts, data, csv.WriteOptions(include_header=False))
+    return data.getvalue()
 
 
 def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
