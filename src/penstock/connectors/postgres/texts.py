@@ -72,8 +72,8 @@ def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
     return table.combine_chunks().to_batches()[0]
 
 
-def to_csv(rows: pa.RecordBatch, target: pa.Schema) -> bytes:
-    """Returns rows for COPY in the format `csv` into columns of `target`.
+def as_texts(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """Returns rows in forms that CSV has without loss, for columns of `target`.
 
     Raises Rejected for a value that its column would change, or a text with the character NUL.
     """
@@ -82,9 +82,13 @@ def to_csv(rows: pa.RecordBatch, target: pa.Schema) -> bytes:
         check_stored(column, target.field(field.name))
         arrays.append(_as_text(column, field, target.field(field.name)))
         _check_nul(arrays[-1], field.name)
+    return pa.RecordBatch.from_arrays(arrays, rows.schema.names)
+
+
+def to_csv(texts: pa.RecordBatch) -> bytes:
+    """Returns rows of `as_texts` for COPY in the format `csv`."""
     data = io.BytesIO()
-    batch = pa.RecordBatch.from_arrays(arrays, rows.schema.names)
-    csv.write_csv(batch, data, csv.WriteOptions(include_header=False))
+    csv.write_csv(texts, data, csv.WriteOptions(include_header=False))
     return data.getvalue()
 
 
