@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from penstock.core.error_report import to_dicts
@@ -37,6 +38,7 @@ from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state.pipeline import open_state, record_files
 from penstock.runtime.state.primary_keys import resolve_primary_keys
 from penstock.runtime.state.schemas import apply_pins, resolve_schemas
+from penstock.sdk.data_frames import DataFrameSource
 from penstock.spec.runtime_models import Restart
 
 if TYPE_CHECKING:
@@ -220,10 +222,24 @@ class Run:
 
     # Supervision
 
+    def _take_snapshots(self, plan: Plan, spark: SparkSession) -> None:
+        """Lets Spark read the sources that it reads once."""
+        for node in plan.of("source"):
+            if isinstance(node.source, DataFrameSource):
+                try:
+                    retry(
+                        partial(node.source.take_snapshot, spark), self._start_policy(plan),
+                        self.log, self.stop,
+                    )  # fmt: skip
+                except PenstockError as error:
+                    error.where = plan.locate(error, node)
+                    raise
+
     def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
         from penstock.engine.checks.column_types import column_types
 
+        self._take_snapshots(plan, spark)
         builder = Builder(plan, spark)
         types = column_types(builder, self._resolve_schemas(), unread=True)
         if self._is_changed:
