@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.core.error_report import to_dicts
@@ -30,6 +31,7 @@ from penstock.runtime.state.pipeline import open_state, record_files
 from penstock.runtime.state.primary_keys import resolve_primary_keys
 from penstock.runtime.state.recorded_plan import RecordedPlan
 from penstock.runtime.state.schemas import InferredSchema, resolve_schemas
+from penstock.sdk.data_frames import DataFrameSource
 from penstock.spec.runtime_models import Restart
 
 if TYPE_CHECKING:
@@ -165,10 +167,24 @@ class Run:
 
     # Supervision
 
+    def _take_snapshots(self, plan: Plan, spark: SparkSession) -> None:
+        """Lets Spark read the sources that it reads once."""
+        for node in plan.of("source"):
+            if isinstance(node.source, DataFrameSource):
+                try:
+                    retry(
+                        partial(node.source.take_snapshot, spark), self._start_policy(plan),
+                        self.log, self.stop,
+                    )  # fmt: skip
+                except PenstockError as error:
+                    error.where = plan.locate(error, node)
+                    raise
+
     def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
         from penstock.engine.checks.column_types import column_types
 
+        self._take_snapshots(plan, spark)
         builder = Builder(plan, spark)
         types = column_types(builder, self._resolve_schemas(), unread=True)
         if self.recorded_plan.has_changed:
