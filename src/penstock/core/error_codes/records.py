@@ -39,6 +39,7 @@ RECORD_CODES: Mapping[str, str] = {
     "not-utf8": "A text is not valid UTF-8.",
     "null-map-key": "A key of a map is null.",
     "open-quote": "A quote in a CSV record is not closed.",
+    "rule-broken": "A row breaks a rule of the transform `expect`.",
     "several-lines": "A text contains a line end.",
     "several-records": "A payload contains several records.",
     "several-rows": "A lookup of a key returned several rows.",

@@ -1,0 +1,83 @@
+"""The transform `encode`: encodes columns as a column of payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from penstock.core.errors import PlanError, raise_all
+from penstock.sdk import Config, Failure
+from penstock.sdk.columns.checks import check_columns
+from penstock.sdk.columns.names import fold
+from penstock.sdk.transform import PayloadTransform
+from penstock.transforms.payloads import check_format
+
+
+class EncodeConfig(Config):
+    column: str
+    """The column of the payloads, which is added as the last one."""
+    format: str | dict[str, Any]
+    """The format of the payloads: a name, or a map of `type` and options."""
+    columns: list[str] = []
+    """The columns to encode, by default all."""
+    keep: bool = False
+    """Keep the encoded columns in the output."""
+    column_type: Literal["STRING", "BINARY"] = "STRING"
+    """The type of the payloads. STRING is for formats of text, such as json and csv."""
+
+
+class Encode(PayloadTransform[EncodeConfig]):
+    """Encodes columns of a row as one column of payloads.
+
+    The columns that are not encoded are kept, and so is the operation column of changes. A row that
+    cannot be encoded becomes a dead letter.
+
+    Parallel by partition.
+
+    ```yaml
+    type: encode
+    from: orders
+    columns: [customer, items]
+    column: body
+    format: json
+    ```
+    """
+
+    deterministic = True
+
+    def validate(self) -> None:
+        super().validate()
+        check_format(self)
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        raise_all(check_columns(self.config.columns, schema, "columns"))
+        kept = self._kept(schema)
+        if fold(self.config.column) in {fold(field.name) for field in kept}:
+            raise PlanError(
+                f'the output has the column "{self.config.column}" of the input, too',
+                code="duplicate-column",
+                hint="Set column to another name.",
+            )
+        type_ = pa.string() if self.config.column_type == "STRING" else pa.binary()
+        return pa.schema([*kept, pa.field(self.config.column, type_)])
+
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
+        assert self.format is not None
+        schema = self.output(batch.schema)
+        encoded = self.format.encode(batch.select(self._encoded(batch.schema)))
+        kept = batch.select(schema.names[:-1])
+        if encoded.index is not None:
+            kept = kept.take(encoded.index)
+        payloads = encoded.payloads.cast(schema.types[-1])
+        yield pa.RecordBatch.from_arrays([*kept.columns, payloads], schema=schema)
+        yield from encoded.failures
+
+    def _encoded(self, schema: pa.Schema) -> list[str]:
+        operation = None if self.changes is None else self.changes.column
+        return self.config.columns or [name for name in schema.names if name != operation]
+
+    def _kept(self, schema: pa.Schema) -> list[pa.Field]:
+        encoded = () if self.config.keep else self._encoded(schema)
+        return [field for field in schema if field.name not in encoded]
