@@ -153,7 +153,9 @@ def _unused_outputs(
         yield SpecError(
             f'no node reads "{name}": its rows are dropped',
             code="unused-output",
-            where=source_map.value((*node.route, "default")) if is_default else source_map.key(route),
+            where=source_map.value((*node.route, "default"))
+            if is_default
+            else source_map.key(route),
             hint=f'add "from: {name}" to a sink or a transform, or remove the output',
         )
 

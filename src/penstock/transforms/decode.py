@@ -11,9 +11,8 @@ from pydantic import Field
 
 from penstock.core.errors import OptionError, PlanError, ValidationErrors, flatten_errors, raise_all
 from penstock.sdk import Config, Failure
-from penstock.sdk.columns.checks import check_column, check_columns
+from penstock.sdk.columns.checks import check_added_columns, check_column, check_columns
 from penstock.sdk.columns.ddl import arrow_schema
-from penstock.sdk.columns.names import fold
 from penstock.sdk.transform import PayloadTransform
 from penstock.transforms.payloads import check_format, is_payload
 
@@ -36,7 +35,7 @@ class Decode(PayloadTransform[DecodeConfig]):
     """Decodes a column of payloads into columns.
 
     The decoded columns follow the other columns of the input. A payload of several records, such as
-    a JSON array, makes a row for each. A row becomes a dead letter if its payload is null or has a
+    lines of CSV with `framing: lines`, makes a row for each. A row becomes a dead letter if its payload is null or has a
     record that cannot be decoded.
 
     Parallel by partition.
@@ -65,14 +64,7 @@ class Decode(PayloadTransform[DecodeConfig]):
         raise_all(check_column(name, schema, "column", accepts=is_payload, expected=_EXPECTED))
         kept = self._kept(schema)
         added = self._added()
-        known = {fold(field.name) for field in kept}
-        for field in added:
-            if fold(field.name) in known:
-                raise PlanError(
-                    f'the input has a column "{field.name}", as the payloads have',
-                    code="duplicate-column",
-                    hint="Remove one of them: list the others in columns, or use drop before.",
-                )
+        raise_all(check_added_columns(kept, added, "the payload"))
         return pa.schema([*kept, *added])
 
     def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:

@@ -53,8 +53,16 @@ class Expect(DataFrameTransform[ExpectConfig]):
         )
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-        from pyspark.sql.functions import coalesce, col, concat, concat_ws, expr, lit, raise_error
-        from pyspark.sql.functions import when
+        from pyspark.sql.functions import (
+            coalesce,
+            col,
+            concat,
+            concat_ws,
+            expr,
+            lit,
+            raise_error,
+            when,
+        )
 
         (frame,) = inputs.values()
         texts = self.sql_texts()

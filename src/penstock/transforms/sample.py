@@ -69,9 +69,7 @@ class Sample(DataFrameTransform[SampleConfig]):
         """Returns the condition of the rows to keep, in Spark SQL."""
         config = self.config
         names = config.key_columns or [
-            name
-            for name in frame.columns
-            if self.changes is None or name != self.changes.column
+            name for name in frame.columns if self.changes is None or name != self.changes.column
         ]
         chosen = {name.lower() for name in names}
         for field in frame.schema.fields:

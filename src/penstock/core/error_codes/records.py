@@ -56,6 +56,7 @@ RECORD_CODES: Mapping[str, str] = {
     "wrong-encoding": "A file has another encoding than a growing file supports.",
     "wrong-header": "The header of a file lacks expected columns or is not UTF-8.",
     "wrong-length": "A payload has another length than it states.",
+    "wrong-results": "A response has another number of results than its request has rows.",
     "wrong-type": "A value or a column has another type than expected.",
     "wrong-unit": "A timestamp has another unit than expected.",
 }
