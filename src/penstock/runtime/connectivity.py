@@ -45,7 +45,7 @@ def _has_system(node: Node, plan: Plan) -> bool:
     """
     if node.kind == "source" and node.dynamic_table is not None:
         return plan.fill_of(node.dynamic_table) is None
-    return node.kind != "transform"
+    return node.kind != "transform" or isinstance(node.component, PayloadTransform)
 
 
 def _check_node(node: Node, answers: queue.Queue[tuple[str, PenstockError | None]]) -> None:

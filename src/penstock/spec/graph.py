@@ -149,13 +149,12 @@ def _unused_outputs(
 ) -> Iterator[SpecError]:
     for name in unread:
         route = (*node.route, "outputs", name.removeprefix(f"{node.name}."))
-        is_default = source_map.find(route) is None
+        default = source_map.value((*node.route, "default"))
+        where = default if source_map.find(route) is None else source_map.key(route)
         yield SpecError(
             f'no node reads "{name}": its rows are dropped',
             code="unused-output",
-            where=source_map.value((*node.route, "default"))
-            if is_default
-            else source_map.key(route),
+            where=where,
             hint=f'add "from: {name}" to a sink or a transform, or remove the output',
         )
 
@@ -268,7 +267,7 @@ def _unknown_output(
     else:
         message = f"{subject}, whose rows are in its outputs"
     hint = did_you_mean(value.data, router.readable)
-    return SpecError(message, code="unknown-output", where=where, hint=hint)
+    return SpecError(message, code="unknown-input", where=where, hint=hint)
 
 
 def _duplicate_inputs(source_map: SourceMap, node: NodeRef) -> Iterator[SpecError]:

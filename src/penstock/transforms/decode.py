@@ -35,8 +35,8 @@ class Decode(PayloadTransform[DecodeConfig]):
     """Decodes a column of payloads into columns.
 
     The decoded columns follow the other columns of the input. A payload of several records, such as
-    lines of CSV with `framing: lines`, makes a row for each. A row becomes a dead letter if its payload is null or has a
-    record that cannot be decoded.
+    lines of CSV with `framing: lines`, makes a row for each. A row becomes a dead letter if its
+    payload is null or has a record that cannot be decoded.
 
     Parallel by partition.
 

@@ -42,7 +42,8 @@ class Sample(DataFrameTransform[SampleConfig]):
     """Keeps a part of the rows, chosen by a hash of their values.
 
     The same rows are kept in every run and in every division into batches. With the same
-    `key_columns` and `seed`, samples of several streams have the same keys.
+    `key_columns` and `seed`, samples of several streams have the same keys, if their types are the
+    same.
 
     Parallel by partition. Of changes, an update of a row that is not kept becomes a delete.
 
@@ -77,7 +78,7 @@ class Sample(DataFrameTransform[SampleConfig]):
             if field.name.lower() in chosen and ("map<" in type_ or "variant" in type_):
                 raise OptionError.of(
                     "key_columns", code="wrong-type",
-                    message=f'rows cannot be chosen by column "{field.name}" of type MAP or VARIANT',
+                    message=f'column "{field.name}" has a MAP or a VARIANT, which has no hash',
                     hint="Set key_columns to other columns.",
                 )  # fmt: skip
         columns = ", ".join(map(quote_name, names))

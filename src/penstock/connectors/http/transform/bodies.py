@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ class Result(NamedTuple):
 
 
 def encode_rows(
-    config: HttpTransformConfig, format_: Format, rows: pa.RecordBatch, operation: str | None
+    config: HttpTransformConfig, format_: Format[Any], rows: pa.RecordBatch, operation: str | None
 ) -> tuple[dict[int, bytes], dict[int, RecordError]]:
     """Returns the messages of rows by index, and the errors of rows that cannot be encoded.
 
@@ -43,7 +43,8 @@ def encode_rows(
     if in_envelope:
         codes = None if operation is None else rows.column(operation).to_pylist()
         messages = {
-            i: _enclosed(message, codes[i] if codes else "i") for i, message in messages.items()
+            number: _enclosed(message, codes[number] if codes else "i")
+            for number, message in messages.items()
         }
     return messages, {failure.index: failure.error for failure in failures}
 
@@ -69,9 +70,8 @@ def read_results(config: HttpTransformConfig, response: Response) -> list[Result
             messages = [bytes(_at(response.body, config.pointer))]
         else:
             messages = split_body(response.body, config.framing, config.pointer)
-        return [
-            _opened(message) if config.payload_version else Result(message) for message in messages
-        ]
+        read = _opened if config.payload_version == 1 else Result
+        return [read(message) for message in messages]
     except ValueError as error:
         raise DecodeError(f"not JSON: {error}", code="not-json") from None
 

@@ -36,8 +36,8 @@ class HttpTransformConfig(RowRequestConfig):
     """Changes to the columns of the input, with `response: replace` and without `schema`: a map of
     column to type, or to null for a column that results lack. Other names are added."""
     pointer: Pointer = ""
-    """The JSON pointer of the result in a response, such as `/data`, or of the array of results. The
-    body itself by default."""
+    """The JSON pointer of the result in a response, such as `/data`, or of the array of results.
+    The body itself by default."""
     max_message_size: ByteSize = Field(default=16 << 20, ge=1)
     """The maximum size of a response body. The rows of a request with a larger one become dead
     letters."""
