@@ -9,10 +9,11 @@ import time
 from penstock.core.errors import Bug, PenstockError, Transient
 from penstock.core.units import duration_text
 from penstock.plan.model import Node, Plan
+from penstock.sdk.transform import PayloadTransform
 
 
 def check_connectivity(plan: Plan, *, timeout: float = 30.0) -> list[PenstockError]:
-    """Connects to the systems of all sources and sinks in parallel and returns the errors.
+    """Connects to the systems of all nodes in parallel and returns the errors.
 
     Consumes and writes nothing. A system without an answer within `timeout` seconds is a
     Transient error with the code `timeout`.

@@ -54,8 +54,9 @@ class Decode(PayloadTransform[DecodeConfig]):
     def validate(self) -> None:
         super().validate()
         check_format(self)
+        if self.format is None:
+            return
         columns = self._declared()
-        assert self.format is not None
         self.format.check_columns(columns)
         raise_all(check_columns(self.config.columns, columns, "columns"))
 

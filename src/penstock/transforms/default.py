@@ -90,9 +90,17 @@ def _constant(value: Value, type_: DataType) -> Column:
     is_scalar = of_text or is_boolean or isinstance(type_, types.NumericType)
     if not is_scalar or is_text != of_text or isinstance(value, bool) != is_boolean:
         raise ValueError(written)
-    try:
-        text = pa.scalar(str(value).lower() if is_boolean else str(value))
-        text.cast(to_arrow_type(type_, timezone="UTC"))
-    except pa.ArrowInvalid:
-        raise ValueError(written) from None
+    arrow_type = to_arrow_type(type_, timezone="UTC")
+    forms = [arrow_type, pa.timestamp("us")] if pa.types.is_timestamp(arrow_type) else [arrow_type]
+    if not any(_is_text_of(str(value).lower() if is_boolean else str(value), t) for t in forms):
+        raise ValueError(written)
     return expr(f"CAST({quote(str(value))} AS {type_.simpleString()})")
+
+
+def _is_text_of(text: str, type_: pa.DataType) -> bool:
+    """Returns whether a text is that of a value of a type. Times may have an offset, or none."""
+    try:
+        pa.scalar(text).cast(type_)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError, raise_all
+from penstock.core.errors import OptionError, raise_all
 from penstock.sdk import Config, Failure
 from penstock.sdk.columns.checks import check_columns
 from penstock.sdk.columns.names import fold
@@ -24,8 +24,9 @@ class EncodeConfig(Config):
     """The columns to encode, by default all."""
     keep: bool = False
     """Keep the encoded columns in the output."""
-    column_type: Literal["STRING", "BINARY"] = "STRING"
-    """The type of the payloads. STRING is for formats of text, such as json and csv."""
+    column_type: Literal["STRING", "BINARY"] | None = None
+    """The type of the payloads, by default STRING for formats of lines of text, such as json and
+    csv, and BINARY for others."""
 
 
 class Encode(PayloadTransform[EncodeConfig]):
@@ -55,13 +56,13 @@ class Encode(PayloadTransform[EncodeConfig]):
         raise_all(check_columns(self.config.columns, schema, "columns"))
         kept = self._kept(schema)
         if fold(self.config.column) in {fold(field.name) for field in kept}:
-            raise PlanError(
-                f'the output has the column "{self.config.column}" of the input, too',
+            raise OptionError.of(
+                "column",
+                message=f'the output has the column "{self.config.column}" of the input, too',
                 code="duplicate-column",
                 hint="Set column to another name.",
             )
-        type_ = pa.string() if self.config.column_type == "STRING" else pa.binary()
-        return pa.schema([*kept, pa.field(self.config.column, type_)])
+        return pa.schema([*kept, pa.field(self.config.column, self._type())])
 
     def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
         assert self.format is not None
@@ -73,6 +74,11 @@ class Encode(PayloadTransform[EncodeConfig]):
         payloads = encoded.payloads.cast(schema.types[-1])
         yield pa.RecordBatch.from_arrays([*kept.columns, payloads], schema=schema)
         yield from encoded.failures
+
+    def _type(self) -> pa.DataType:
+        is_text = getattr(self.format, "lines", False)
+        type_ = self.config.column_type or ("STRING" if is_text else "BINARY")
+        return pa.string() if type_ == "STRING" else pa.binary()
 
     def _encoded(self, schema: pa.Schema) -> list[str]:
         operation = None if self.changes is None else self.changes.column

@@ -6,9 +6,9 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from penstock.core.errors import OptionError
 from penstock.core.names import quote_name
@@ -55,22 +55,20 @@ class Masking(Config):
         return self
 
 
-_NAMED = {"hash": {"hash": "sha256"}, "redact": {}}
+_NAMED = {"hash": Masking(hash="sha256"), "redact": Masking()}
 
 
 class MaskConfig(Config):
-    columns: dict[str, Masking] = Field(min_length=1)
+    columns: dict[str, Literal["hash", "redact"] | Masking] = Field(min_length=1)
     """The columns to hide, each with its form: `hash` (SHA-256), `redact` (the text `***`), or a
     map of options."""
 
-    @field_validator("columns", mode="before")
-    @classmethod
-    def _named_forms(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
+    @property
+    def forms(self) -> dict[str, Masking]:
+        """The forms of the columns."""
         return {
-            name: _NAMED[form] if isinstance(form, str) and form in _NAMED else form
-            for name, form in value.items()
+            name: _NAMED[form] if isinstance(form, str) else form
+            for name, form in self.columns.items()
         }
 
 
@@ -96,7 +94,7 @@ class Mask(DataFrameTransform[MaskConfig]):
     def sql_texts(self) -> Sequence[SqlText]:
         return [
             SqlText(("columns", name, "pattern"), form.pattern, _as_call(form.pattern))
-            for name, form in self.config.columns.items()
+            for name, form in self.config.forms.items()
             if form.pattern is not None
         ]
 
@@ -108,7 +106,7 @@ class Mask(DataFrameTransform[MaskConfig]):
 
         (frame,) = inputs.values()
         require(self, frame, "columns", self.config.columns)
-        forms = {name.lower(): (name, form) for name, form in self.config.columns.items()}
+        forms = {name.lower(): (name, form) for name, form in self.config.forms.items()}
         masked = {}
         for field in frame.schema.fields:
             name, form = forms.get(field.name.lower(), ("", None))
