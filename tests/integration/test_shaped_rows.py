@@ -74,7 +74,7 @@ transforms:
     from: events
     outputs: {large: amount > 100, numbers: CAST(text AS INT) >= 0}
     default: other
-  both: {type: route, from: router.large, match: all, outputs: {x: id > 0, y: id = 4}}
+  both: {type: route, from: router.large, match: all, outputs: {x: id > 8, y: id = 9}, default: z}
   ids: {type: sql, sql: "SELECT large.id, 'large' AS output FROM Router.large WHERE large.id >= 0"}
   rest: {type: map, from: router.other, set: {output: "'other'"}}
   divided: {type: route, from: changes, outputs: {high: amount >= 10}, default: low}
@@ -82,7 +82,7 @@ sinks:
 """
 SINKS = [
     "payloads", "tags", "marks", "names", "cities", "numbers", "hidden", "sampled_ids", "valid",
-    "ids", "rest", "router.numbers", "both.x", "both.y",
+    "ids", "rest", "router.numbers", "both.x", "both.y", "both.z",
 ]  # fmt: skip
 
 
@@ -162,7 +162,8 @@ def test_rows_are_shaped_and_bad_ones_are_dead_letters(workspace: Workspace) -> 
 
     large = {row["id"] for row in rows if (row["amount"] or 0) > 100}
     assert found["ids"] == sorted([(id_, "large") for id_ in large], key=str)
-    assert ids("both.x") == large and ids("both.y") == set()
+    assert large == {7, 8, 9, 10, 11}
+    assert (ids("both.x"), ids("both.y"), ids("both.z")) == ({9, 10, 11}, {9}, {7, 8})
     assert ids("router.numbers") == {r["id"] for r in valid} - large
     assert ids("rest") == set()
     assert sorted(rows_of(workspace, "high")) == [(1, 20), (2, 60)]

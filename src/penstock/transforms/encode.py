@@ -11,8 +11,12 @@ from penstock.core.errors import OptionError, raise_all
 from penstock.sdk import Config, Failure
 from penstock.sdk.columns.checks import check_columns
 from penstock.sdk.columns.names import fold
+from penstock.sdk.schema_registry import RegistryFormat
 from penstock.sdk.transform import PayloadTransform
 from penstock.transforms.payloads import check_format
+
+_OF_TEXT = ("json", "csv", "text")
+"""The formats whose payloads are text."""
 
 
 class EncodeConfig(Config):
@@ -25,8 +29,8 @@ class EncodeConfig(Config):
     keep: bool = False
     """Keep the encoded columns in the output."""
     column_type: Literal["STRING", "BINARY"] | None = None
-    """The type of the payloads, by default STRING for formats of lines of text, such as json and
-    csv, and BINARY for others."""
+    """The type of the payloads, by default STRING for `json`, `csv` and `text`, and BINARY for
+    other formats and with a schema registry."""
 
 
 class Encode(PayloadTransform[EncodeConfig]):
@@ -76,7 +80,9 @@ class Encode(PayloadTransform[EncodeConfig]):
         yield from encoded.failures
 
     def _type(self) -> pa.DataType:
-        is_text = getattr(self.format, "lines", False)
+        name = self.config.format
+        name = name if isinstance(name, str) else name.get("type")
+        is_text = name in _OF_TEXT and not isinstance(self.format, RegistryFormat)
         type_ = self.config.column_type or ("STRING" if is_text else "BINARY")
         return pa.string() if type_ == "STRING" else pa.binary()
 
