@@ -116,7 +116,7 @@ def rows_of(workspace: Workspace, name: str) -> list[Any]:
 
 def test_rows_are_shaped_and_bad_ones_are_dead_letters(workspace: Workspace) -> None:
     rows = events()
-    workspace.put_rows("events", rows)
+    workspace.put_rows("events", rows, files=2)
     workspace.put_rows("changes", CHANGES, files=1)
     sinks = [f"  out{n}: {{type: memory, from: {name}}}\n" for n, name in enumerate(SINKS)]
     changed = [
@@ -181,5 +181,5 @@ def test_rows_are_shaped_and_bad_ones_are_dead_letters(workspace: Workspace) -> 
         ("checked", "rule-broken", row["id"]) for row in rows if not (row["amount"] or 0) > 0
     ]
     assert letters == sorted(expected)
-    reasons = {letter["reason"] for letter in workspace.dead_letters()}
+    reasons = {letter["message"] for letter in workspace.dead_letters()}
     assert "the row breaks rules: has amount, positive" in reasons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +25,8 @@ class JsonSchemaConfig(Config):
     schema_file: UserPath
     """The file of the JSON Schema."""
     column: str | None = None
-    """The column with the JSON text to validate. By default the row is validated, as JSON: times are
-    ISO 8601 texts, decimals are texts, and BINARY is base64."""
+    """The column with the JSON text to validate. By default the row is validated, as JSON: times
+    are ISO 8601 texts, decimals are texts, and BINARY is base64."""
 
 
 class JsonSchema(Transform[JsonSchemaConfig]):
@@ -88,8 +89,7 @@ class JsonSchema(Transform[JsonSchemaConfig]):
     def _schema(self) -> Any:
         """The JSON Schema. It is read before the run, and sent to tasks."""
         try:
-            with open(self.config.schema_file, encoding="utf-8") as file:
-                return json.load(file)
+            return json.loads(Path(self.config.schema_file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise self._wrong_file(str(error)) from None
 
