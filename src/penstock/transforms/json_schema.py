@@ -91,7 +91,8 @@ class JsonSchema(Transform[JsonSchemaConfig]):
         try:
             return json.loads(Path(self.config.schema_file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise self._wrong_file(str(error)) from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise self._wrong_file(str(reason)) from None
 
     def _error(self, batch: pa.RecordBatch, index: int) -> RecordError | None:
         """Returns the error of a row; None for a valid one."""

@@ -16,6 +16,8 @@ from penstock.sdk.network.tls import Tls
 
 _EXCERPT_BYTES = 500
 _CHUNK_BYTES = 1 << 16
+_LONGEST_RETRY_AFTER = 3600.0
+"""The most seconds that a server can ask a client to wait."""
 
 
 class Request(NamedTuple):
@@ -36,14 +38,20 @@ class Response(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds until the time of the `Retry-After` header; None without one."""
+        """The seconds until the time of the `Retry-After` header, at most an hour.
+
+        None without a header.
+        """
         header = self.headers.get("Retry-After", "").strip()
-        if header.isdecimal():
-            return float(header)
         try:
-            return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+            seconds = (
+                float(header)
+                if header.isdecimal()
+                else parsedate_to_datetime(header).timestamp() - time.time()
+            )
         except ValueError:
             return None
+        return min(max(0.0, seconds), _LONGEST_RETRY_AFTER)
 
     @property
     def text(self) -> str:

@@ -93,7 +93,7 @@ class HttpAuth(Auth):
 class HttpRetry(Retry):
     """Retry of requests that fail with a transient error.
 
-    A `Retry-After` header replaces the backoff.
+    A `Retry-After` header of up to an hour replaces the backoff.
     """
 
     statuses: list[Status] = [408, 425, 429, 500, 502, 503, 504]
