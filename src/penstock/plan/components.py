@@ -189,10 +189,13 @@ class Components(ComponentFactory):
         self._collect_errors(route, lambda: check_metadata(source, spec))
 
     def _prepare_payloads(self, transform: PayloadTransform[Any], route: Route) -> None:
-        """Sets the format of a transform of payloads."""
+        """Sets the format of a transform. Its options, which may be secrets, leave the config."""
         format_ = getattr(transform.config, "format", None)
         if format_ is not None:
             transform.format = self._make_format((*route, "format"), format_, transform)
+        if isinstance(format_, dict):
+            type_ = {"format": str(format_.get("type"))}
+            transform.config = transform.config.model_copy(update=type_)
 
     def _stand_in_format(
         self,

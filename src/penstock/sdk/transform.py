@@ -65,7 +65,11 @@ class PayloadTransform(Transform[C]):
 
     capabilities = frozenset({Capability.BYTES})
     format: Format[Any] | None = None
-    """The format of the option `format`. Set by the planner."""
+    """The format of the option `format`. Set by the planner, which leaves its type in `config`."""
+
+    def version(self) -> object:
+        options = None if self.format is None else config_digest(self.format.config)
+        return super().version(), options
 
 
 class DataFrameTransform(Component[C]):

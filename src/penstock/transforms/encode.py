@@ -80,9 +80,7 @@ class Encode(PayloadTransform[EncodeConfig]):
         yield from encoded.failures
 
     def _type(self) -> pa.DataType:
-        name = self.config.format
-        name = name if isinstance(name, str) else name.get("type")
-        is_text = name in _OF_TEXT and not isinstance(self.format, RegistryFormat)
+        is_text = self.config.format in _OF_TEXT and not isinstance(self.format, RegistryFormat)
         type_ = self.config.column_type or ("STRING" if is_text else "BINARY")
         return pa.string() if type_ == "STRING" else pa.binary()
 

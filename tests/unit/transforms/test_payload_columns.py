@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from penstock.core.errors import OptionError, PlanError
+from penstock.plan.fingerprint import fingerprint
 from penstock.sdk import Changes, Failure, registry
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.transforms.decode import Decode
 from penstock.transforms.encode import Encode
+from unit.plan.plans import memory, planned
 
 COLUMNS = arrow_schema("id INT, body STRING")
 
@@ -52,6 +56,25 @@ def test_columns_of_payloads_are_selected() -> None:
     options = {"schema": "a INT, b INT, c INT", "columns": ["c", "a"], "keep": True}
     (rows,) = decode(['{"a": 1, "b": 2, "c": 3}'], **options)
     assert rows == [{"id": 0, "body": '{"a": 1, "b": 2, "c": 3}', "c": 3, "a": 1}]
+
+
+def test_secrets_of_a_format_are_hashed_in_the_fingerprint(tmp_path: Path) -> None:
+    registry_ = {"url": "http://h", "subject": "s", "auth": {"username": "u", "password": "clear"}}
+    decoding = {
+        "type": "decode", "from": "in", "column": "body", "schema": "a INT",
+        "format": {"type": "json", "registry": registry_},
+    }  # fmt: skip
+    source = {"type": "memory", "rows": [], "schema": "body BINARY"}
+    document = {
+        "sources": {"in": source},
+        "transforms": {"decoded": decoding},
+        "sinks": {"out": memory("decoded")},
+    }
+    plan = planned(tmp_path, document)
+    transform: Any = plan.nodes["decoded"].component
+    assert transform.format.config.registry.auth.password.reveal() == "clear"
+    for text in (json.dumps(fingerprint(plan, b"key")), repr(transform.config)):
+        assert "clear" not in text
 
 
 def test_errors_of_columns() -> None:
