@@ -77,7 +77,8 @@ transforms:
   both: {type: route, from: router.large, match: all, outputs: {x: id > 8, y: id = 9}, default: z}
   ids: {type: sql, sql: "SELECT large.id, 'large' AS output FROM Router.large WHERE large.id >= 0"}
   rest: {type: map, from: router.other, set: {output: "'other'"}}
-  divided: {type: route, from: changes, outputs: {high: amount >= 10}, default: low}
+  kept: {type: expect, from: changes, rules: {no zero: amount <> 0}}
+  divided: {type: route, from: kept, outputs: {high: amount >= 10}, default: low}
 sinks:
 """
 SINKS = [
@@ -105,7 +106,8 @@ def events() -> list[Row]:
 CHANGES = [
     {"id": 1, "amount": 5, "_op": "i"}, {"id": 2, "amount": 50, "_op": "i"},
     {"id": 1, "amount": 20, "_op": "u"}, {"id": 2, "amount": 60, "_op": "u"},
-    {"id": 3, "amount": 1, "_op": "i"}, {"id": 3, "amount": 1, "_op": "d"},
+    {"id": 3, "amount": 1, "_op": "i"}, {"id": 3, "amount": 0, "_op": "d"},
+    {"id": 4, "amount": 0, "_op": "i"},
 ]  # fmt: skip
 
 

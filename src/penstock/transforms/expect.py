@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -13,7 +15,7 @@ from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class ExpectConfig(Config):
@@ -53,30 +55,18 @@ class Expect(DataFrameTransform[ExpectConfig]):
         )
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-        from pyspark.sql.functions import (
-            coalesce,
-            col,
-            concat,
-            concat_ws,
-            expr,
-            lit,
-            raise_error,
-            when,
-        )
+        from pyspark.sql import functions as f
 
         (frame,) = inputs.values()
-        texts = self.sql_texts()
-        conditions = [coalesce(expr(text.text), lit(False)) for text in texts]
-        is_valid: Column = conditions[0]
-        for condition in conditions[1:]:
-            is_valid &= condition
+        rules = {str(text.route[-1]): f.expr(text.text) for text in self.sql_texts()}
+        is_met = {name: f.coalesce(rule, f.lit(False)) for name, rule in rules.items()}
+        broken = [f.when(~met, f.lit(name)) for name, met in is_met.items()]
+        reason = f.concat(f.lit("the row breaks rules: "), f.concat_ws(", ", *broken))
+        is_valid = f.when(reduce(and_, is_met.values()), f.lit(True))
+        condition = is_valid.otherwise(f.raise_error(reason))
         if self.changes is not None:
             unchecked = [Operation.DELETE.value, Operation.UPDATE_BEFORE.value]
-            operation = col(quote_name(self.changes.column))
-            is_valid = coalesce(operation.isin(unchecked), lit(False)) | is_valid
-        names = [
-            when(~condition, lit(str(text.route[-1])))
-            for condition, text in zip(conditions, texts, strict=True)
-        ]
-        reason = concat(lit("the row breaks rules: "), concat_ws(", ", *names))
-        return frame.where(when(is_valid, lit(True)).otherwise(raise_error(reason)))
+            operation = f.col(quote_name(self.changes.column))
+            is_unchecked = f.coalesce(operation.isin(unchecked), f.lit(False))
+            condition = f.when(is_unchecked, f.lit(True)).otherwise(condition)
+        return frame.where(condition)
