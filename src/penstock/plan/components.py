@@ -28,6 +28,7 @@ from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.operations import OPERATION_COLUMN
 from penstock.sdk.phases import PhasedSource
 from penstock.sdk.registry import Kind
+from penstock.sdk.transform import PayloadTransform
 from penstock.spec.fields import fields_at
 from penstock.spec.model_validation import validate_model
 from penstock.spec.node_models import (
@@ -70,6 +71,8 @@ class Components(ComponentFactory):
                 self._prepare_source(component, route, spec, declared, usable)
         elif isinstance(component, Sink) and isinstance(spec, SinkSpec | DeadLetterSpec):
             self._prepare_sink(component, route, spec, usable)
+        elif isinstance(component, PayloadTransform):
+            self._prepare_payloads(component, route)
         if component is None and not isinstance(spec, TransformSpec) and spec.format is not None:
             self._check_format((*route, "format"), spec.format)
         if component is not None and usable:
@@ -184,6 +187,15 @@ class Components(ComponentFactory):
             )
         source.metadata_columns = metadata_columns(spec)
         self._collect_errors(route, lambda: check_metadata(source, spec))
+
+    def _prepare_payloads(self, transform: PayloadTransform[Any], route: Route) -> None:
+        """Sets the format of a transform. Its options, which may be secrets, leave the config."""
+        format_ = getattr(transform.config, "format", None)
+        if format_ is not None:
+            transform.format = self._make_format((*route, "format"), format_, transform)
+        if isinstance(format_, dict):
+            type_ = {"format": str(format_.get("type"))}
+            transform.config = transform.config.model_copy(update=type_)
 
     def _stand_in_format(
         self,

@@ -20,6 +20,7 @@ from penstock.plan.hashed_secrets import (
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
+from penstock.sdk.transform import PayloadTransform
 from penstock.spec.node_models import SinkSpec, SourceSpec
 
 _PARTS = "hashed_parts"
@@ -227,9 +228,9 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
 
 
 def _format_of(node: Node) -> Format[Any] | None:
-    """Returns the format of a source or a sink."""
+    """Returns the format of a source, a sink or a transform of payloads."""
     if node.kind == "transform":
-        return None
+        return node.component.format if isinstance(node.component, PayloadTransform) else None
     return node.source.format if node.kind == "source" else node.sink.format
 
 

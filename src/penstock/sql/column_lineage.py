@@ -82,6 +82,25 @@ class RemainingColumns(ColumnLineage):
 
 
 @dataclass(frozen=True)
+class ChangedColumns(ColumnLineage):
+    """The columns of a single input, of which some are added or have other values."""
+
+    changed: tuple[str, ...]
+
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        (rows,) = inputs.values()
+        columns = rows.columns
+        if columns is not None:
+            known = {column.lower() for column in columns}
+            columns = (*columns, *(name for name in self.changed if name.lower() not in known))
+        return replace(rows.without(self.changed), columns=columns)
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        changed = {name.lower() for name in self.changed}
+        return {name for name in times if name.lower() not in changed}
+
+
+@dataclass(frozen=True)
 class SelectedColumns(ColumnLineage):
     """The items of SELECT over a single input, in Spark SQL."""
 

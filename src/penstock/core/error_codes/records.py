@@ -39,6 +39,7 @@ RECORD_CODES: Mapping[str, str] = {
     "not-utf8": "A text is not valid UTF-8.",
     "null-map-key": "A key of a map is null.",
     "open-quote": "A quote in a CSV record is not closed.",
+    "rule-broken": "A row breaks a rule of the transform `expect`.",
     "several-lines": "A text contains a line end.",
     "several-records": "A payload contains several records.",
     "several-rows": "A lookup of a key returned several rows.",
@@ -55,6 +56,7 @@ RECORD_CODES: Mapping[str, str] = {
     "wrong-encoding": "A file has another encoding than a growing file supports.",
     "wrong-header": "The header of a file lacks expected columns or is not UTF-8.",
     "wrong-length": "A payload has another length than it states.",
+    "wrong-results": "A response has another number of results than its request has rows.",
     "wrong-type": "A value or a column has another type than expected.",
     "wrong-unit": "A timestamp has another unit than expected.",
 }

@@ -139,6 +139,7 @@ USER_CODES: Mapping[str, str] = {
     "unsupported-type": "A type is not supported.",
     "unsupported-updating": "An updating query uses a construct that is not supported.",
     "unused-option": "An option has no effect.",
+    "unused-output": "No node reads an output of a router.",
     "unused-source": "No node reads a source.",
     "unused-transform": "No node reads a transform.",
     "unwritable-file": "A file cannot be written.",

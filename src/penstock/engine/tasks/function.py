@@ -17,7 +17,7 @@ from penstock.engine.tasks.crashes import crash_mark
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
-from penstock.sdk import Transform, bisect_failures
+from penstock.sdk import Failure, Transform, bisect_failures
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
@@ -72,12 +72,12 @@ class Step:
     def _apply(
         self, transform: Transform[Any], batch: pa.RecordBatch, dead_letters: DeadLetterWriter
     ) -> Iterator[pa.RecordBatch]:
-        def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
+        def attempt(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             with exits_as_exceptions():
                 output = list(transform.apply(batch.slice(start, stop - start)))
-            return [self._conform(rows) for rows in output]
+            return [each if isinstance(each, Failure) else self._conform(each) for each in output]
 
-        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch]:
+        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             return call_forked(lambda: attempt(start, stop))
 
         with crash_mark(self.spool.node) as crashed:
@@ -85,8 +85,12 @@ class Step:
         for start, _, result in results:
             if isinstance(result, RecordError):
                 dead_letters.add(row_payload(batch, start), result)
-            else:
-                yield from (rows for rows in result if rows.num_rows)
+                continue
+            for each in result:
+                if isinstance(each, Failure):
+                    dead_letters.add(row_payload(batch, start + each.index), each.error)
+                elif each.num_rows:
+                    yield each
 
     def _conform(self, output: pa.RecordBatch) -> pa.RecordBatch:
         missing = [name for name in self.rows.names if name not in output.schema.names]
