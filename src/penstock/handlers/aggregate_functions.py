@@ -32,7 +32,7 @@ class Rows:
     def first(self) -> int:
         """The row with the earliest time that arrived first; row 0 if all times are null."""
         earliest = pc.min_max(self.times.cast(pa.int64()))["min"]
-        return max(pc.index(self.times.cast(pa.int64()), earliest).as_py(), 0)
+        return max(int(pc.index(self.times.cast(pa.int64()), earliest).as_py()), 0)
 
     @cached_property
     def last(self) -> int:

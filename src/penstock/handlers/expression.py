@@ -22,7 +22,8 @@ from penstock.core.text import did_you_mean
 from penstock.handlers.errors import HandlerError
 from penstock.handlers.rows import column
 
-Values = pa.Array | pa.Scalar
+Values = Any
+"""An array, or a scalar for all rows."""
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "equal", exp.NEQ: "not_equal", exp.LT: "less", exp.LTE: "less_equal",

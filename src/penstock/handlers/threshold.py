@@ -131,7 +131,9 @@ def _times(batch: pa.RecordBatch) -> Callable[[int], int | None]:
     @cache
     def times() -> list[int | None]:
         found = time_values(batch)
-        return pa.array(seconds(found), mask=found.is_null().to_numpy(False)).to_pylist()
+        is_null = found.is_null().to_numpy(zero_copy_only=False)
+        values: list[int | None] = pa.array(seconds(found), mask=is_null).to_pylist()
+        return values
 
     return lambda row: times()[row]
 

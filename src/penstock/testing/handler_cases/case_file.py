@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.core.errors import PenstockError, SpecError, UserError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
@@ -34,7 +32,8 @@ class Reference:
     title: str
 
 
-Item = pa.RecordBatch | str | Reference
+Item = Any
+"""A record batch, a text or a reference."""
 
 
 @dataclass(frozen=True)

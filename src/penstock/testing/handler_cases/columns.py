@@ -35,6 +35,7 @@ _TYPES = (
 )  # fmt: skip
 _ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=([^\]]+)\]")
 NO_ROLE = "-"
+_MAX_FLOAT = 2**1023
 
 
 def check_keys(found: Mapping[str, Any], known: Sequence[str], place: Place) -> None:
@@ -146,7 +147,10 @@ def _read_column(value: Any, place: Place) -> tuple[pa.Field, pa.Array]:
 
 
 def _is_ticks(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date32(kind)
+    ticks: bool = (
+        pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date32(kind)
+    )
+    return ticks
 
 
 def _fits(item: Any, kind: pa.DataType) -> bool:
@@ -155,12 +159,12 @@ def _fits(item: Any, kind: pa.DataType) -> bool:
     if pa.types.is_string(kind):
         return isinstance(item, str)
     if pa.types.is_boolean(kind) or isinstance(item, bool):
-        return pa.types.is_boolean(kind) and isinstance(item, bool)
+        return bool(pa.types.is_boolean(kind)) and isinstance(item, bool)
     if pa.types.is_floating(kind):
-        return isinstance(item, int | float)
+        return isinstance(item, float) or (isinstance(item, int) and abs(item) < _MAX_FLOAT)
     if not isinstance(item, int) or pa.types.is_null(kind):
         return False
-    bits = 32 if pa.types.is_date32(kind) else kind.bit_width
+    bits = int(kind.bit_width)
     if pa.types.is_unsigned_integer(kind):
         return 0 <= item < 2**bits
     return -(2 ** (bits - 1)) <= item < 2 ** (bits - 1)

@@ -20,7 +20,8 @@ from penstock.handlers.errors import HandlerError
 from penstock.handlers.metadata import with_time
 
 LineErrors = list[tuple[int, DecodeError]]
-_COUNT = re.compile(r"CSV parse error: .*?Expected \d+ columns, got \d+")
+_COUNT = re.compile(r"Expected \d+ columns, got \d+")
+_VALUE = re.compile(r"CSV conversion error to (.+?): invalid value '(.*)'")
 
 
 class CsvParser:
@@ -65,13 +66,14 @@ class CsvParser:
             return _read(texts, self._names, types), []
         except pa.ArrowInvalid as error:
             if match := _COUNT.search(str(error)):
-                raise HandlerError.invalid(match[0].replace(" Row #", "")) from None
+                raise HandlerError.invalid(f"CSV parse error: {match[0]}") from None
         tables, errors = list[pa.Table](), LineErrors()
         for number, line in lines:
             try:
                 tables.append(_read([line], self._names, types))
             except pa.ArrowInvalid as error:
-                reason = str(error).splitlines()[0].removeprefix("In ")
+                match = _VALUE.search(str(error))
+                reason = f'expected {match[1]}, found "{match[2]}"' if match else str(error)
                 errors.append((number, DecodeError(reason, code="wrong-type")))
         empty = pa.schema(types.items()).empty_table()
         return pa.concat_tables([empty, *tables]), errors

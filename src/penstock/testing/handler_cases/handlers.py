@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.core.text import did_you_mean
 from penstock.handlers.aggregate import Aggregate, AggregateColumn
-from penstock.handlers.aggregate_functions import FUNCTIONS
+from penstock.handlers.aggregate_functions import FUNCTIONS, Function
 from penstock.handlers.default import Default, DefaultValue, Scope
 from penstock.handlers.derivative import Derivative, DerivativeCase
 from penstock.handlers.dispatch import Dispatch
@@ -52,23 +52,22 @@ class HandlerType:
     create: Callable[[Values], Handler]
 
 
-_ROLES = tuple(Role)
-_role = choice(*_ROLES)
+_role = choice(*Role)
+_function = choice(*FUNCTIONS)
 
 
 def _aggregates(value: str) -> list[AggregateColumn]:
-    function = choice(*FUNCTIONS)
     return [
-        AggregateColumn(function(name), column, result, *(Role(_role(each)) for each in role))
+        AggregateColumn(_function(name), column, result, *map(_role, role))
         for name, column, result, *role in parts(3, 4, "FUNCTION:COLUMN:RESULT")(value)
     ]
 
 
-def _time_rule(value: str) -> tuple[str, str]:
+def _time_rule(value: str) -> tuple[Function, str]:
     function, *name = value.split(":")
     if len(name) > 1 or name == [""]:
         raise WrongValue(f'expected FUNCTION or FUNCTION:NAME, found "{value}"')
-    return choice(*FUNCTIONS)(function), name[0] if name else "time"
+    return _function(function), name[0] if name else "time"
 
 
 def _defaults(kind: pa.DataType, read: Callable[[str], Any]) -> Option:
@@ -79,8 +78,8 @@ def _defaults(kind: pa.DataType, read: Callable[[str], Any]) -> Option:
             if not name or not sign:
                 raise WrongValue(f'expected NAME:VALUE, found "{item}"')
             before, _, last = rest.rpartition(":")
-            role = Role(last) if last in _ROLES else Role.FIELD
-            plain = before if last in _ROLES else rest
+            role = Role(last) if last in tuple(Role) else Role.FIELD
+            plain = before if last in tuple(Role) else rest
             found[name.strip()] = DefaultValue(pa.scalar(read(plain), kind), role)
         return found
 
@@ -172,7 +171,7 @@ def _threshold(values: Values) -> Handler:
     v = values
     options = ThresholdOptions(
         v["watch"], v["as"], v["default"], v["inc"], v["incafter"], v["dectrig"], v["dec"],
-        v["decafter"], v["min"], v["max"], Role(v["role"]),
+        v["decafter"], v["min"], v["max"], v["role"],
     )  # fmt: skip
     return Threshold(options)
 
@@ -185,7 +184,10 @@ def _derivative(values: Values) -> Handler:
 
 HANDLERS: Mapping[str, HandlerType] = {
     "aggregate": HandlerType(
-        {"agg": Option(_aggregates, (), ("aggregate",)), "time": Option(_time_rule, ("last", "time"))},
+        {
+            "agg": Option(_aggregates, (), ("aggregate",)),
+            "time": Option(_time_rule, ("last", "time")),
+        },
         lambda v: Aggregate(v["agg"], *v["time"]),
     ),
     "default": HandlerType(_DEFAULT, _default),
@@ -201,9 +203,12 @@ HANDLERS: Mapping[str, HandlerType] = {
     "dwindow": HandlerType(
         _DYNAMIC,
         lambda v: DynamicWindow(
-            v["period"], v["every"], fill_period=v["fill"], period_column=v["pc"],
+            v["period"],
+            v["every"],
+            fill_period=v["fill"],
+            period_column=v["pc"],
             every_column=v["ec"],
-        ),  # fmt: skip
+        ),
     ),
     "filter": HandlerType(
         {"where": Option(_conditions, (), ("conditions",))}, lambda v: Filter(v["where"])
@@ -222,7 +227,7 @@ HANDLERS: Mapping[str, HandlerType] = {
     "window": HandlerType(
         _WINDOW, lambda v: WindowHandler(v["period"], v["every"], fill_period=v["fill"])
     ),
-}  # fmt: skip
+}
 """The handlers of record batches by name."""
 
 _ALIASES = {"dynamic_window": "dwindow"}
@@ -232,7 +237,8 @@ _DISPATCH = re.compile(r"dispatch\s*[(:]\s*(\w+)\s*\)?")
 def handler_of(words: str, options: str, place: Place) -> Create:
     """Returns the constructor of `NAME`, of `dispatch(NAME)`, or of several with `|` between them.
 
-    `dispatch` alone has the option `handler=NAME`. Each one of several has the options of its names. Raises SpecError; the constructor HandlerError.
+    `dispatch` alone has the option `handler=NAME`. Each one of several has the options of its
+    names. Raises SpecError; the constructor raises HandlerError.
     """
     where = place.at("handler")
     if words == "dispatch":

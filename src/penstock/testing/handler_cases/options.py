@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, nearest
 from penstock.testing.handler_cases.place import Place
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ class WrongValue(Exception):
 
 @dataclass(frozen=True)
 class Option:
-    """An option with its other names, its reader and its default. `...` means that it is required."""
+    """An option with its reader, its default, and its other names. `...` makes it required."""
 
     read: Callable[[str], Any]
     default: Any = ...
@@ -100,14 +100,17 @@ def flag(value: str) -> bool:
     return found
 
 
-def choice(*allowed: str) -> Callable[[str], str]:
+def choice(*allowed: T) -> Callable[[str], T]:
     """Returns the reader of one of several words."""
 
-    def read(value: str) -> str:
-        if value not in allowed:
-            hint = did_you_mean(value, allowed)
-            raise WrongValue(f'expected one of {", ".join(allowed)}, found "{value}"; {hint}')
-        return value
+    def read(value: str) -> T:
+        found = next((each for each in allowed if each == value), None)
+        if found is None:
+            words = [str(each) for each in allowed]
+            close = nearest(value, words)
+            hint = f'; did you mean "{close}"?' if close else ""
+            raise WrongValue(f'expected one of {", ".join(words)}, found "{value}"{hint}')
+        return found
 
     return read
 

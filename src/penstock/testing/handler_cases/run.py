@@ -42,7 +42,7 @@ class _Run:
 
 
 def run_cases(file: CaseFile) -> tuple[dict[str, Any], list[PenstockError]]:
-    """Returns the document of a file with the results of its cases, and the errors of invalid cases."""
+    """Returns the document of a file with the results of its cases, and the errors of others."""
     outputs: dict[str, Batches] = {}
     documents, errors = list[Any](), list[PenstockError]()
     for case in file.cases:
