@@ -44,9 +44,7 @@ def cases_of(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def test_recorded_runs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recorded_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsers.time, "time", lambda: NOW)
     mended = {case["title"]: case for case in cases_of(HERE / "mended.json")}
     recorded = cases_of(RECORDED)

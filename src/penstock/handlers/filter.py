@@ -30,6 +30,8 @@ class Filter(Handler):
         kept = pa.repeat(pa.scalar(True), batch.num_rows)
         for condition in self._conditions:
             passes = condition.evaluate(batch)
+            if pa.types.is_null(passes.type):
+                passes = passes.cast(pa.bool_())
             if not pa.types.is_boolean(passes.type):
                 message = f"{condition.text} has type {passes.type}, and not bool"
                 raise HandlerError.type(message)

@@ -71,7 +71,11 @@ class Join(Handler):
                     message = f"Column {required} is missing in batch {number}"
                     raise HandlerError.missing(message)
             for field in batch.schema:
-                _check_field(field, fields.setdefault(field.name, field), number)
+                first = fields.setdefault(field.name, field)
+                if pa.types.is_null(first.type):
+                    fields[field.name] = field
+                elif not pa.types.is_null(field.type):
+                    _check_field(field, first, number)
         schema = with_time(pa.schema(fields.values()), name)
         measurements = [schema_value(batch.schema, MEASUREMENT_COLUMN) for batch in batches]
         measurement = next((each for each in measurements if each is not None), None)
@@ -97,7 +101,7 @@ def _combined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Record
     arrays = []
     for field in schema:
         parts = [
-            batch.column(index) if (index := batch.schema.get_field_index(field.name)) >= 0
+            batch.column(index).cast(field.type) if (index := batch.schema.get_field_index(field.name)) >= 0
             else pa.nulls(batch.num_rows, field.type)
             for batch in batches
         ]  # fmt: skip

@@ -46,7 +46,7 @@ class PointTable:
         if point.metric.field in self._column_names():
             raise DecodeError(
                 f'the field "{point.metric.field}" has the name of another column',
-                code="duplicate-field",
+                code="duplicate-column",
             )
         return point
 

@@ -75,16 +75,16 @@ def read_cases(path: str) -> CaseFile:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         where = location(path, text, error.pos, error.pos + 1)
-        raise SpecError(f"invalid JSON: {error.msg}", code="invalid-json", where=where) from None
+        raise SpecError(f"invalid JSON: {error.msg}", code="not-json", where=where) from None
     except RecursionError:
         where = Location(path, 1, 1)
-        raise SpecError("the JSON is nested too deeply", code="invalid-json", where=where) from None
+        raise SpecError("the JSON is nested too deeply", code="not-json", where=where) from None
     place = Place(path, text)
     note, cases = None, document
     if isinstance(document, dict):
         check_keys(document, FILE_KEYS, place)
         if "cases" not in document:
-            raise place.error('the key "cases" is missing', code="missing-key")
+            raise place.error('the key "cases" is missing', code="missing-option")
         note, cases, place = document.get("note"), document["cases"], place.at("cases")
     expect(cases, list, "a list of cases", place)
     titles: set[str] = set()
@@ -98,7 +98,7 @@ def _case(value: Any, place: Place, titles: set[str]) -> HandlerCase | InvalidCa
         check_keys(value, CASE_KEYS, place)
         for key in ("handler", "calls"):
             if key not in value:
-                raise place.error(f'the key "{key}" is missing', code="missing-key")
+                raise place.error(f'the key "{key}" is missing', code="missing-option")
         title = expect(value.get("title", ""), str, "a text", place.at("title"))
         words = expect(value["handler"], str, "the name of a handler", place.at("handler"))
         options = value.get("options")

@@ -135,7 +135,7 @@ def _read_column(value: Any, place: Place) -> tuple[pa.Field, pa.Array]:
     check_keys(value, COLUMN_KEYS, place)
     for key in COLUMN_KEYS:
         if key not in value:
-            raise place.error(f'the key "{key}" is missing', code="missing-key")
+            raise place.error(f'the key "{key}" is missing', code="missing-option")
     name = expect(value["name"], str, "a text", place.at("name"))
     kind = read_type(expect(value["type"], str, "a text", place.at("type")), place.at("type"))
     items = expect(value["values"], list, "a list of values", place.at("values"))

@@ -163,7 +163,7 @@ _DEFAULT = {
 def _default(values: Values) -> Handler:
     merged: dict[str, DefaultValue] = {}
     for kind in ("int", "double", "string", "bool"):
-        merged = {**values[kind], **merged}
+        merged.update({name: v for name, v in values[kind].items() if name not in merged})
     return Default(merged, values["scope"])
 
 

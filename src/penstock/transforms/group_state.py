@@ -1,0 +1,155 @@
+"""Handlers with state over a stream: a state for each group, in the state of Spark.
+
+Rows are packed by buckets of groups, because the state of each bucket is read and written once in a
+batch. A bucket has a handler for each group.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.handlers.dispatch import Dispatch
+from penstock.handlers.group import GroupBy
+from penstock.handlers.handler import Chain, Handler
+from penstock.handlers.metadata import with_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.state import GroupState
+    from pyspark.sql.types import StructField
+
+BUCKETS = 32
+_PACKED = "bucket INT, place BIGINT, rows BINARY"
+_PARTS = 2**32
+"""The maximum number of batches of Arrow in a partition."""
+
+
+def apply_by_group(
+    frame: DataFrame, create: Callable[[], Handler], by: Sequence[int], time: int,
+    added: Sequence[StructField],
+) -> DataFrame:  # fmt: skip
+    """Returns the output of a handler for each group of a stream, or of the rows of a table.
+
+    `by` and `time` are the positions of columns. The columns have the names `c0`, `c1` and so on in
+    the handler, which adds columns.
+    """
+    from pyspark.sql.types import StructType
+
+    schema = StructType([*frame.schema.fields, *added])
+    plain = frame.toDF(*(f"c{index}" for index in range(len(frame.columns))))
+    output = StructType([*plain.schema.fields])
+    for index, field in enumerate(added, len(frame.columns)):
+        output = output.add(f"c{index}", field.dataType, field.nullable)
+    names = tuple(f"c{index}" for index in by)
+    packed = plain.mapInArrow(_Pack(names), _PACKED).groupBy("bucket")
+    task = _Task(create, names, f"c{time}")
+    if frame.isStreaming:
+        computed = packed.applyInPandasWithState(
+            task.advance, "rows BINARY", "state BINARY", "append", "NoTimeout"
+        )
+    else:
+        computed = packed.applyInPandas(task.compute, "rows BINARY")
+    unpacked = computed.mapInArrow(_unpack, output)
+    return unpacked.toDF(*schema.names)
+
+
+@dataclass(frozen=True)
+class _Pack:
+    """The rows of each bucket in a batch of Arrow as one value, with their place in the input."""
+
+    by: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        first = (context.partitionId() if context else 0) * _PARTS
+        for number, batch in enumerate(batches):
+            if not batch.num_rows:
+                continue
+            buckets = self._buckets(batch)
+            found = np.unique(buckets)
+            rows = [_to_bytes([batch.filter(pa.array(buckets == each))]) for each in found]
+            places = np.full(len(found), first + number)
+            yield pa.RecordBatch.from_arrays(
+                [
+                    pa.array(found, pa.int32()),
+                    pa.array(places, pa.int64()),
+                    pa.array(rows, pa.binary()),
+                ],
+                names=["bucket", "place", "rows"],
+            )
+
+    def _buckets(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Returns the bucket of each row, by the texts of its group."""
+        codes = np.zeros(batch.num_rows, np.int64)
+        for name in self.by:
+            values = batch.column(batch.schema.get_field_index(name)).dictionary_encode("encode")
+            texts = [str(value).encode() for value in values.dictionary.to_pylist()]
+            hashes = np.array([zlib.crc32(text) for text in texts], np.int64)
+            codes = codes * 31 % (2**31) + hashes[values.indices.to_numpy(zero_copy_only=False)]
+        return codes % BUCKETS
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The handler of a bucket over the rows of a batch."""
+
+    create: Callable[[], Handler]
+    by: tuple[str, ...]
+    time: str
+
+    def advance(
+        self, key: Any, parts: Iterator[pd.DataFrame], state: GroupState
+    ) -> Iterator[pd.DataFrame]:
+        """Yields the output of a batch, and stores the state."""
+        import pandas as pd
+
+        handler = Dispatch(self.create)
+        if state.exists:
+            handler.load(bytes(state.get[0]))
+        rows = self._output(handler, pd.concat(list(parts)))
+        state.update((handler.save(),))
+        yield rows
+
+    def compute(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Returns the output of a table."""
+        return self._output(Dispatch(self.create), rows)
+
+    def _output(self, handler: Handler, packed: pd.DataFrame) -> pd.DataFrame:
+        import pandas as pd
+
+        ordered = packed.sort_values("place", kind="stable")["rows"]
+        batches = [batch for rows in ordered for batch in _from_bytes(rows)]
+        timed = [
+            batch.replace_schema_metadata(with_time(batch.schema, self.time).metadata)
+            for batch in batches
+        ]
+        outputs = Chain([GroupBy(self.by), handler]).handle_all(timed)
+        return pd.DataFrame({"rows": [_to_bytes([output]) for output in outputs]})
+
+
+def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for rows in batch.column(0).to_pylist():
+            yield from _from_bytes(rows)
+
+
+def _to_bytes(batches: Sequence[pa.RecordBatch]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    value: bytes = sink.getvalue().to_pybytes()
+    return value
+
+
+def _from_bytes(rows: bytes) -> list[pa.RecordBatch]:
+    return list(pa.ipc.open_stream(rows))
