@@ -33,7 +33,7 @@ from penstock.handlers.metadata import (
     with_schema_value,
     with_time,
 )
-from penstock.handlers.rows import Indexes, order_by, seconds, take, time_values
+from penstock.handlers.rows import Indexes, column, order_by, seconds, take, time_values
 
 
 class Join(Handler):
@@ -98,15 +98,13 @@ def _check_field(field: pa.Field, first: pa.Field, number: int) -> None:
 
 def _combined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     """Returns the rows of all batches, null where a batch lacks a column."""
-    arrays = []
-    for field in schema:
-        parts = [
-            batch.column(index).cast(field.type) if (index := batch.schema.get_field_index(field.name)) >= 0
-            else pa.nulls(batch.num_rows, field.type)
-            for batch in batches
-        ]  # fmt: skip
-        arrays.append(pa.concat_arrays(parts))
+    arrays = [pa.concat_arrays([_values(batch, field) for batch in batches]) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _values(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    values = column(batch, field.name)
+    return pa.nulls(batch.num_rows, field.type) if values is None else values.cast(field.type)
 
 
 def _codes(columns: Sequence[pa.Array], count: int) -> Indexes:

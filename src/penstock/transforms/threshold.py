@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from sys import float_info
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from penstock.core.errors import OptionError
 from penstock.core.names import quote_name
@@ -21,10 +21,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+def _check_seconds(duration: float) -> float:
+    if duration % 1:
+        raise ValueError("expected whole seconds")
+    return duration
+
+
+Seconds = Annotated[PositiveDuration, AfterValidator(_check_seconds)]
+
+
 class Increase(Config):
     factor: float = Field(gt=0)
     """The factor of an increase."""
-    after: PositiveDuration
+    after: Seconds
     """The time above the threshold after which it is increased."""
 
 
@@ -33,7 +42,7 @@ class Decrease(Config):
     """The part of the threshold that values must not exceed."""
     factor: float = Field(ge=0)
     """The factor of a decrease."""
-    after: PositiveDuration
+    after: Seconds
     """The time after which the threshold is decreased."""
 
 
@@ -69,8 +78,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
 
     Rows are processed in the order of their source, and the result is the same for every division
     into batches and after restarts. Partitions of a topic have no order between them: write the
-    rows of a group to one partition. Times are compared in whole seconds. A null value changes nothing,
-    and a null time starts and ends no period.
+    rows of a group to one partition. Times are compared in whole seconds. A null value changes
+    nothing, and a null time starts and ends no period.
 
     The state has the threshold of each group, and grows with the number of groups. Parallel by
     group.
@@ -115,9 +124,10 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
         from pyspark.sql import types
 
         require(self, frame, "by", self.config.by)
+        numbers = (types.IntegralType, types.FloatType, types.DoubleType)
         times = (types.TimestampType, types.TimestampNTZType)
         for option, kinds, expected in (
-            ("column", types.NumericType, "a number"), ("time", times, "a TIMESTAMP")
+            ("column", numbers, "an integer, FLOAT or DOUBLE"), ("time", times, "a TIMESTAMP")
         ):  # fmt: skip
             name = getattr(self.config, option)
             require(self, frame, option, [name])

@@ -174,13 +174,46 @@ def test_files() -> None:
     ]
 
 
-def test_columns_and_writing() -> None:
+def test_types_of_columns() -> None:
     for name, kind in (("time", pa.string()), ("host", pa.int64()), ("value", pa.string())):
-        with pytest.raises(PlanError, match=f'column "{name}" is .*; expected'):
-            graphite().check_columns(pa.schema([(name, kind)]))
+        for check in (graphite().check_columns, graphite().prepare):
+            with pytest.raises(PlanError, match=f'column "{name}" is .*; expected'):
+                check(pa.schema([(name, kind)]))
     graphite().check_columns(LONG)
-    with pytest.raises(PlanError, match="the format graphite is read and not written"):
-        graphite().prepare(LONG)
+
+
+def test_writing() -> None:
+    at = dt.datetime(2020, 9, 13, 12, 26, 40, tzinfo=dt.UTC)
+    rows = [
+        (at, "cpu", "a", "idle", 98.5), (None, "load", None, None, 1.0),
+        (at, "cpu", "a.b", "idle", 1.0), (at, "c d", None, None, 1.0),
+        (at, "cpu", "a", "idle", None),
+        (at.replace(microsecond=1), "cpu", "a", "idle", 1.0),
+    ]  # fmt: skip
+    given = [dict(zip(LONG.names, row, strict=True)) for row in rows]
+    payloads, indexes, failures = graphite().encode(pa.RecordBatch.from_pylist(given, schema=LONG))
+    assert payloads.to_pylist() == [b"cpu.a.idle 98.5 1600000000", b"load 1.0"]
+    assert indexes.to_pylist() == [0, 1]
+    assert [(index, error.code) for index, error in failures] == [
+        (2, "no-template"), (3, "no-template"), (4, "no-value"), (5, "invalid-timestamp")
+    ]  # fmt: skip
+    read = graphite().decode(payloads, LONG).rows.to_pylist()
+    assert read == [given[0], {**given[1], "field": "value"}]
+
+
+def test_a_row_with_several_fields() -> None:
+    schema = pa.schema([("host", pa.string()), ("measurement", pa.string()), ("x", pa.int64()),
+                        ("y", pa.float64())])  # fmt: skip
+    rows = pa.RecordBatch.from_pylist([{"host": "a", "measurement": "m", "x": 1, "y": 0.5}], schema)
+    (payload,) = graphite().encode(rows).payloads.to_pylist()
+    assert payload == b"m.a.x 1\nm.a.y 0.5"
+    file = io.BytesIO()
+    writer = graphite().file_writer(file, schema)
+    writer.write(rows)
+    writer.close()
+    assert file.getvalue() == payload + b"\n"
+    lines = graphite(framing="lines").rows(pa.array([payload], pa.binary()), schema)
+    assert [(row["x"], row["y"]) for row in lines.rows.to_pylist()] == [(1, None), (None, 0.5)]
 
 
 def test_points_are_merged() -> None:

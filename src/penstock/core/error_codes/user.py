@@ -87,7 +87,6 @@ USER_CODES: Mapping[str, str] = {
     "output-closed": "The reader of the output has ended.",
     "overwrite": "A sink does not support the overwrite mode of Spark.",
     "primary-key": "Rows with different primary keys would overwrite each other.",
-    "read-only-format": "The format of a sink can only be read.",
     "read-only-table": "A table that cannot be written is the target of INSERT.",
     "read-twice": "A source that removes records after reading is read by several queries.",
     "reads-sink": "A query reads a sink.",

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, field_validator
 
-from penstock.core.errors import PlanError
 from penstock.formats.graphite.columns import GraphiteColumns
 from penstock.formats.graphite.template import Template, parse_templates
-from penstock.sdk.encoding.lines import too_long_error
+from penstock.formats.graphite.write import encode_rows
+from penstock.sdk.encoding.lines import LineWriter, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
 from penstock.sdk.encoding.transcoding import payloads_as_utf8
 from penstock.sdk.format import FileWriter
@@ -62,7 +62,9 @@ class Graphite(LinesFormat[GraphiteConfig]):
     a value that is not a number, a time that is not an integer, and a field without a column are
     errors of the line. With `framing: lines` a payload has several lines.
 
-    Lines are read and not written.
+    Rows are written in the same columns, a line for each value. The path is that of the first
+    template which is read back as the same measurement, field and tags; other rows are errors, as
+    are rows without a value and times with a fraction of a second.
     """
 
     extension: ClassVar[str] = ".graphite"
@@ -116,18 +118,10 @@ class Graphite(LinesFormat[GraphiteConfig]):
                 yield rows, pa.array(numbers[kept], pa.int64())
 
     def prepare(self, columns: pa.Schema) -> None:
-        raise _not_written()
+        self._columns(columns).check()
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        raise _not_written()
+        return encode_rows(rows, self._columns(rows.schema))
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
-        raise _not_written()
-
-
-def _not_written() -> PlanError:
-    return PlanError(
-        "the format graphite is read and not written",
-        code="read-only-format",
-        hint="Set another format, such as text with a column that has the lines.",
-    )
+        return LineWriter(file, self)

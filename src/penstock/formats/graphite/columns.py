@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,8 @@ class GraphiteColumns:
     schema: pa.Schema
 
     @property
-    def _tags(self) -> frozenset[str]:
+    def tags(self) -> frozenset[str]:
+        """The names of the tags of all templates."""
         return frozenset[str]().union(*(template.tag_names for template in self.templates))
 
     @property
@@ -44,7 +46,15 @@ class GraphiteColumns:
         """The columns with values."""
         if self._has_field_column:
             return frozenset([DEFAULT_FIELD])
-        return frozenset(self.schema.names) - self._tags - {self.time, self.measurement}
+        return frozenset(self.schema.names) - self.tags - {self.time, self.measurement}
+
+    def values_of(self, row: Mapping[str, Any]) -> dict[str, int | float]:
+        """Returns the values of a row by field, without nulls."""
+        if self._has_field_column:
+            found = {row[FIELD] or DEFAULT_FIELD: row[DEFAULT_FIELD]}
+        else:
+            found = {name: row[name] for name in sorted(self._fields)}
+        return {name: value for name, value in found.items() if value is not None}
 
     def check(self) -> None:
         """Checks the types of the columns. Raises PlanError."""
