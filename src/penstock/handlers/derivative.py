@@ -114,7 +114,7 @@ class Derivative(Handler):
         assert self._latest is not None
         if self._no_wait:
             return len(times)
-        return int(np.searchsorted(times, self._latest - self._neighbourhood))
+        return int(np.searchsorted(times, max(self._latest - self._neighbourhood, -(2**63))))
 
     def _extended(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Returns rows with their derivatives."""

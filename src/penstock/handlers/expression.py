@@ -99,10 +99,10 @@ class _Evaluation:
             (exp.And, lambda node: self._logical(node, pc.and_kleene)),
             (exp.Or, lambda node: self._logical(node, pc.or_kleene)),
             (exp.Not, lambda node: pc.invert(self._condition(node.this))),
-            (exp.Is, lambda node: pc.is_null(self.value(node.this))),
+            (exp.Is, self._is_null),
             (exp.Between, self._between),
             (exp.In, self._in),
-            (exp.Like, lambda node: pc.match_like(self.value(node.this), node.expression.name)),
+            (exp.Like, self._like),
             (exp.Case, self._case),
             (exp.Cast, self._cast),
         )
@@ -155,11 +155,24 @@ class _Evaluation:
     def _logical(self, node: exp.Binary, combine: Callable[[Values, Values], Values]) -> Values:
         return combine(self._condition(node.this), self._condition(node.expression))
 
+    def _is_null(self, node: exp.Is) -> Values:
+        if not isinstance(node.expression, exp.Null):
+            raise HandlerError.unsupported(f"Unsupported expression {node.sql()}")
+        return pc.is_null(self.value(node.this))
+
+    def _like(self, node: exp.Like) -> Values:
+        pattern = node.expression
+        if not (isinstance(pattern, exp.Literal) and pattern.is_string):
+            raise HandlerError.unsupported(f"Unsupported expression {node.sql()}")
+        return pc.match_like(self.value(node.this), pattern.this)
+
     def _between(self, node: exp.Between) -> Values:
         value, low, high = self._operands(node.this, node.args["low"], node.args["high"])
         return pc.and_kleene(pc.greater_equal(value, low), pc.less_equal(value, high))
 
     def _in(self, node: exp.In) -> Values:
+        if not node.expressions:
+            raise HandlerError.unsupported(f"Unsupported expression {node.sql()}")
         value, *members = self._operands(node.this, *node.expressions)
         found = pc.equal(value, members[0])
         for member in members[1:]:
@@ -181,9 +194,10 @@ class _Evaluation:
         name = node.to.this.value.lower()
         kinds = {"bigint": "int64", "int": "int32", "text": "string", "varchar": "string"}
         try:
-            return self.value(node.this).cast(pa.type_for_alias(kinds.get(name, name)))
+            kind = pa.type_for_alias(kinds.get(name, name))
         except ValueError:
             raise HandlerError.unsupported(f"Unsupported type {name}") from None
+        return self.value(node.this).cast(kind)
 
 
 def _is_literal(node: exp.Expression) -> bool:

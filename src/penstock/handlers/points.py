@@ -13,6 +13,7 @@ from penstock.handlers.errors import HandlerError
 from penstock.handlers.rows import Indexes
 
 Numbers = npt.NDArray[np.float64]
+_MIN, _MAX = -(2**63), 2**63 - 1
 MAX_POINTS = 500
 """The maximum number of points around a row. Polynomials of a higher degree exceed a DOUBLE."""
 
@@ -37,7 +38,7 @@ class Points:
 
     def since(self, time: int) -> Points:
         """Returns the points from a time on."""
-        start = int(np.searchsorted(self.times, max(time, -(2**63))))
+        start = int(np.searchsorted(self.times, max(time, _MIN)))
         return Points(self.times[start:], self.values[start:])
 
     def derivatives(
@@ -48,8 +49,10 @@ class Points:
         The derivative is per `unit`^`order`. It is null without order + 1 points, and if two points
         have the same time. Raises HandlerError above `MAX_POINTS` points.
         """
-        starts = np.searchsorted(self.times, times - neighbourhood)
-        ends = np.searchsorted(self.times, times + neighbourhood, side="right")
+        lowest = np.where(times < _MIN + neighbourhood, _MIN, times - neighbourhood)
+        highest = np.where(times > _MAX - neighbourhood, _MAX, times + neighbourhood)
+        starts = np.searchsorted(self.times, lowest)
+        ends = np.searchsorted(self.times, highest, side="right")
         counts = ends - starts
         if len(counts) and counts.max() > MAX_POINTS:
             raise HandlerError.invalid(

@@ -66,7 +66,6 @@ def changed(index: int, **keys: Any) -> dict[str, Any]:
         (case("derivative", "cases=d:v,d:w"), "Duplicating result fields with name: d", "", ""),
         (case("map", "map=x"), 'expected NAME:EXPRESSION, found "x"', "", ""),
         (case("csv", "schema=a:strng"), 'unknown type "strng"', 'did you mean "string"?', ""),
-        (case(call=[]), 'unknown key "call"', 'did you mean "calls"?', '"call"'),
         (case(calls={}), "expected a list of calls, found dict", "", "{}"),
         (case(calls=[BATCH]), "expected a list of batches, found dict", "", ""),
         (case(calls=[[{**BATCH, "tme": "x"}]]), 'unknown key "tme"', 'did you mean "time"?',
@@ -74,6 +73,7 @@ def changed(index: int, **keys: Any) -> dict[str, Any]:
         (case(calls=[[{"from": "d output"}]]), 'there is no earlier case "d"', "", '"d output"'),
         (case("graphite", "t=measurement"), 'unknown key "columns"', "", ""),
         (changed(1, type="dobule"), 'unknown type "dobule"', 'did you mean "double"?', '"dobule"'),
+        (changed(1, name="time"), 'two columns are called "time"', "", '"time"'),
         (changed(1, values=[1, 2]), "the columns have different lengths: 2, 3", "", ""),
         (changed(1, values=[1, "2", 3]), "expected a value of type double, or null, found '2'", "",
          '"2"'),
@@ -98,6 +98,13 @@ def test_an_invalid_case(run: Run, wrong: Any, message: str, hint: str, marked: 
     first, result, last = document["cases"]
     assert first["status"] == last["status"] == ["call 0 OK batches=1"]
     assert result["exit"] == 2 and message in result["status"][0]
+
+
+def test_an_unknown_key_of_a_case(run: Run) -> None:
+    code, document, err = run([case(otputs=[], zzz=1, note="x")])
+    assert code == 2 and document["cases"][0]["status"] == ["call 0 OK batches=1"]
+    assert 'unknown key "otputs"' in err and 'did you mean "outputs"?' in err
+    assert 'unknown key "zzz"' in err
 
 
 def test_invalid_files(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

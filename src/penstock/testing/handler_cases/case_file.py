@@ -9,6 +9,7 @@ an earlier case.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,22 @@ from typing import Any
 from penstock.core.errors import PenstockError, SpecError, UserError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.testing.handler_cases.columns import check_keys, expect, read_batch
+from penstock.testing.handler_cases.columns import check_keys, expect, read_batch, unknown_keys
 from penstock.testing.handler_cases.handlers import Create, handler_of
 from penstock.testing.handler_cases.parsers import PARSERS, CreateParser, parser_of
 from penstock.testing.handler_cases.place import Place, location
 
-CASE_KEYS = ("title", "handler", "options", "calls", "status", "exit", "outputs", "rejected")
+CASE_KEYS = (
+    "title",
+    "note",
+    "handler",
+    "options",
+    "calls",
+    "status",
+    "exit",
+    "outputs",
+    "rejected",
+)
 FILE_KEYS = ("note", "cases")
 
 
@@ -45,14 +56,16 @@ class HandlerCase:
     create: Create | None
     parser: CreateParser | None
     calls: list[list[Item]]
+    errors: Sequence[PenstockError] = ()
+    """The errors of keys without a meaning."""
 
 
 @dataclass(frozen=True)
 class InvalidCase:
-    """A case that cannot be run, with its error."""
+    """A case that cannot be run, with its errors."""
 
     document: Any
-    error: PenstockError
+    errors: Sequence[PenstockError]
 
 
 @dataclass(frozen=True)
@@ -93,9 +106,10 @@ def read_cases(path: str) -> CaseFile:
 
 def _case(value: Any, place: Place, titles: set[str]) -> HandlerCase | InvalidCase:
     """Returns a case, and adds its title to those of the earlier ones."""
+    errors = list[PenstockError]()
     try:
         expect(value, dict, "a case", place)
-        check_keys(value, CASE_KEYS, place)
+        errors += unknown_keys(value, CASE_KEYS, place)
         for key in ("handler", "calls"):
             if key not in value:
                 raise place.error(f'the key "{key}" is missing', code="missing-option")
@@ -114,9 +128,9 @@ def _case(value: Any, place: Place, titles: set[str]) -> HandlerCase | InvalidCa
             for i, call in enumerate(calls)
         ]
         titles.add(title)
-        return HandlerCase(value, title, create, parser, found)
+        return HandlerCase(value, title, create, parser, found, errors)
     except PenstockError as error:
-        return InvalidCase(value, error)
+        return InvalidCase(value, [*errors, error])
 
 
 def _call(value: Any, has_texts: bool, place: Place, titles: set[str]) -> list[Item]:

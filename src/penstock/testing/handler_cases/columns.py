@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.handlers.metadata import (
     COLUMN_TYPE,
@@ -38,13 +39,21 @@ NO_ROLE = "-"
 _MAX_FLOAT = 2**1023
 
 
+def unknown_keys(found: Mapping[str, Any], known: Sequence[str], place: Place) -> list[SpecError]:
+    """Returns the errors of the keys of an object that are not known."""
+    return [
+        place.at(key).error(
+            f'unknown key "{key}"', code="unknown-key", hint=did_you_mean(key, known), of_key=True
+        )
+        for key in found
+        if key not in known
+    ]
+
+
 def check_keys(found: Mapping[str, Any], known: Sequence[str], place: Place) -> None:
-    """Checks that an object has no other keys. Raises SpecError."""
-    for key in found:
-        if key not in known:
-            hint = did_you_mean(key, known)
-            where = place.at(key)
-            raise where.error(f'unknown key "{key}"', code="unknown-key", hint=hint, of_key=True)
+    """Checks that an object has no other keys. Raises SpecError for the first one."""
+    for error in unknown_keys(found, known, place):
+        raise error
 
 
 def expect(value: Any, kind: type, name: str, place: Place) -> Any:
@@ -64,7 +73,12 @@ def read_batch(value: Mapping[str, Any], place: Place) -> pa.RecordBatch:
     if len(lengths) > 1:
         message = f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}"
         raise place.at("columns").error(message, code="wrong-type")
-    fields = {field.name: field for field, _ in columns}
+    fields: dict[str, pa.Field] = {}
+    for index, (field, _) in enumerate(columns):
+        if field.name in fields:
+            where = place.at("columns", index, "name")
+            raise where.error(f'two columns are called "{field.name}"', code="duplicate-column")
+        fields[field.name] = field
     for key, known, set_value in (
         ("column_types", Role, COLUMN_TYPE), ("time_units", TimeUnit, TIME_UNIT)
     ):  # fmt: skip

@@ -46,8 +46,8 @@ def run_cases(file: CaseFile) -> tuple[dict[str, Any], list[PenstockError]]:
     outputs: dict[str, Batches] = {}
     documents, errors = list[Any](), list[PenstockError]()
     for case in file.cases:
+        errors += case.errors
         if isinstance(case, InvalidCase):
-            errors.append(case.error)
             documents.append(_invalid(case))
             continue
         run = _run(case, outputs)
@@ -60,7 +60,7 @@ def run_cases(file: CaseFile) -> tuple[dict[str, Any], list[PenstockError]]:
 
 def _invalid(case: InvalidCase) -> dict[str, Any]:
     document = dict(case.document) if isinstance(case.document, dict) else {}
-    return {**document, "status": [f"ERROR {case.error.message}"], "exit": 2, "outputs": []}
+    return {**document, "status": [f"ERROR {case.errors[-1].message}"], "exit": 2, "outputs": []}
 
 
 def _run(case: HandlerCase, outputs: Mapping[str, Batches]) -> _Run:
@@ -74,8 +74,9 @@ def _run(case: HandlerCase, outputs: Mapping[str, Batches]) -> _Run:
     for number, call in enumerate(case.calls):
         try:
             batches, rejected = handle(call)
-        except HandlerError as error:
-            run.status.append(f"call {number} ERROR {error}")
+        except (HandlerError, pa.ArrowException) as error:
+            kind = "" if isinstance(error, HandlerError) else "Invalid: "
+            run.status.append(f"call {number} ERROR {kind}{error}")
             continue
         run.status.append(f"call {number} OK batches={len(batches)}")
         run.batches += [(f"{number}.{index}", batch) for index, batch in enumerate(batches)]
