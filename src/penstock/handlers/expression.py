@@ -191,7 +191,7 @@ class _Evaluation:
         return result
 
     def _cast(self, node: exp.Cast) -> Values:
-        name = node.to.this.value.lower()
+        name = node.to.sql().lower()
         kinds = {"bigint": "int64", "int": "int32", "text": "string", "varchar": "string"}
         try:
             kind = pa.type_for_alias(kinds.get(name, name))

@@ -18,46 +18,54 @@ from penstock.handlers.dispatch import Dispatch
 from penstock.handlers.group import GroupBy
 from penstock.handlers.handler import Chain, Handler
 from penstock.handlers.metadata import with_time
+from penstock.handlers.rows import Indexes
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
-    from pyspark.sql.types import StructField
+    from pyspark.sql.types import DataType
 
+RESULT = "result"
+"""The column that a handler adds."""
 BUCKETS = 32
 _PACKED = "bucket INT, place BIGINT, rows BINARY"
 _PARTS = 2**32
 """The maximum number of batches of Arrow in a partition."""
 
 
+def handler_names(columns: int, by: Sequence[int]) -> list[str]:
+    """Returns the names of columns in a handler.
+
+    Those of grouping columns are part of the state, and do not depend on other columns.
+    """
+    return [f"by{by.index(i)}" if i in by else f"c{i}" for i in range(columns)]
+
+
 def apply_by_group(
     frame: DataFrame, create: Callable[[], Handler], by: Sequence[int], time: int,
-    added: Sequence[StructField],
+    name: str, kind: DataType,
 ) -> DataFrame:  # fmt: skip
-    """Returns the output of a handler for each group of a stream, or of the rows of a table.
+    """Returns the rows of a stream, or of a table, with a column that a handler for each group adds.
 
-    `by` and `time` are the positions of columns. The columns have the names `c0`, `c1` and so on in
-    the handler, which adds columns.
+    `by` and `time` are the positions of columns, whose names in the handler are `handler_names`.
+    The handler adds `RESULT`, which is returned as `name`.
     """
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
-    schema = StructType([*frame.schema.fields, *added])
-    plain = frame.toDF(*(f"c{index}" for index in range(len(frame.columns))))
-    output = StructType([*plain.schema.fields])
-    for index, field in enumerate(added, len(frame.columns)):
-        output = output.add(f"c{index}", field.dataType, field.nullable)
-    names = tuple(f"c{index}" for index in by)
-    packed = plain.mapInArrow(_Pack(names), _PACKED).groupBy("bucket")
-    task = _Task(create, names, f"c{time}")
+    names = handler_names(len(frame.columns), by)
+    grouping = tuple(names[index] for index in by)
+    plain = frame.toDF(*names)
+    output = StructType([*plain.schema.fields, StructField(RESULT, kind)])
+    packed = plain.mapInArrow(_Pack(grouping), _PACKED).groupBy("bucket")
+    task = _Task(create, grouping, names[time])
     if frame.isStreaming:
         computed = packed.applyInPandasWithState(
             task.advance, "rows BINARY", "state BINARY", "append", "NoTimeout"
         )
     else:
         computed = packed.applyInPandas(task.compute, "rows BINARY")
-    unpacked = computed.mapInArrow(_unpack, output)
-    return unpacked.toDF(*schema.names)
+    return computed.mapInArrow(_unpack, output).toDF(*frame.columns, name)
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ class _Pack:
                 names=["bucket", "place", "rows"],
             )
 
-    def _buckets(self, batch: pa.RecordBatch) -> np.ndarray:
+    def _buckets(self, batch: pa.RecordBatch) -> Indexes:
         """Returns the bucket of each row, by the texts of its group."""
         codes = np.zeros(batch.num_rows, np.int64)
         for name in self.by:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 from sys import float_info
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
 from penstock.core.errors import OptionError
-from penstock.core.names import quote_name
+from penstock.core.text import did_you_mean
 from penstock.handlers.threshold import Threshold as ThresholdHandler
 from penstock.handlers.threshold import ThresholdOptions
 from penstock.sdk import Config, DataFrameTransform, PositiveDuration, Relation, State
 from penstock.transforms.columns import require
-from penstock.transforms.group_state import apply_by_group
+from penstock.transforms.group_state import RESULT, apply_by_group, handler_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_NEVER = (-inf, 1.0, 1.0)
+"""The trigger, the factor and the time of a decrease that never happens."""
 
 
 def _check_seconds(duration: float) -> float:
@@ -103,48 +108,49 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
         return Relation(state=State((f"the threshold of each {by}",), emits_final_rows=True))
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-        from pyspark.sql.types import DoubleType, StructField
+        from pyspark.sql import types
 
         (frame,) = inputs.values()
         config = self.config
-        self._check_columns(frame)
+        require(self, frame, "by", config.by)
+        numbers = (types.IntegralType, types.FloatType, types.DoubleType)
+        watched = self._position(frame, "column", numbers, "an integer, FLOAT or DOUBLE")
+        times = (types.TimestampType, types.TimestampNTZType)
+        time = self._position(frame, "time", times, "a TIMESTAMP")
         names = [column.lower() for column in frame.columns]
         if config.result.lower() in names:
             raise OptionError.of(
                 "as", message=f'the input has a column "{config.result}"', code="duplicate-column"
             )
-        added = StructField(config.result, DoubleType())
-        places = [names.index(name.lower()) for name in config.by]
-        time, watched = (names.index(name.lower()) for name in (config.time, config.column))
-        create = partial(ThresholdHandler, self._options(f"c{watched}", f"c{len(names)}"))
-        return apply_by_group(frame, create, places, time, [added])
+        by = [names.index(name) for name in dict.fromkeys(each.lower() for each in config.by)]
+        create = partial(ThresholdHandler, self._options(handler_names(len(names), by)[watched]))
+        return apply_by_group(frame, create, by, time, config.result, types.DoubleType())
 
-    def _check_columns(self, frame: DataFrame) -> None:
-        """Raises OptionError for unknown columns and columns of other types."""
-        from pyspark.sql import types
+    def _position(
+        self, frame: DataFrame, option: str, kinds: tuple[type, ...], expected: str
+    ) -> int:
+        """Returns the position of the column of an option. Raises OptionError."""
+        name: str = getattr(self.config, option)
+        for position, field in enumerate(frame.schema):
+            if field.name.lower() == name.lower():
+                if isinstance(field.dataType, kinds):
+                    return position
+                found = field.dataType.simpleString().upper()
+                message = f'column "{name}" is {found}; expected {expected}'
+                raise OptionError.of(option, message=message, code="unsupported-type")
+        raise OptionError.of(
+            option,
+            message=f'transform "{self.context.node}": there is no column "{name}"',
+            code="unknown-column",
+            hint=did_you_mean(name, frame.columns),
+        )
 
-        require(self, frame, "by", self.config.by)
-        numbers = (types.IntegralType, types.FloatType, types.DoubleType)
-        times = (types.TimestampType, types.TimestampNTZType)
-        for option, kinds, expected in (
-            ("column", numbers, "an integer, FLOAT or DOUBLE"), ("time", times, "a TIMESTAMP")
-        ):  # fmt: skip
-            name = getattr(self.config, option)
-            require(self, frame, option, [name])
-            kind = frame.select(quote_name(name)).schema[0].dataType
-            if not isinstance(kind, kinds):
-                found = kind.simpleString().upper()
-                raise OptionError.of(
-                    option, message=f'column "{name}" is {found}; expected {expected}',
-                    code="unsupported-type",
-                )  # fmt: skip
-
-    def _options(self, watched: str, result: str) -> ThresholdOptions:
+    def _options(self, watched: str) -> ThresholdOptions:
         config, decrease = self.config, self.config.decrease
         trigger, factor, after = (
-            (decrease.trigger, decrease.factor, decrease.after) if decrease else (0.0, 1.0, 1)
+            (decrease.trigger, decrease.factor, decrease.after) if decrease else _NEVER
         )
         return ThresholdOptions(
-            watched, result, config.default, config.increase.factor, int(config.increase.after),
+            watched, RESULT, config.default, config.increase.factor, int(config.increase.after),
             trigger, factor, int(after), config.min, config.max,
         )  # fmt: skip
