@@ -46,7 +46,7 @@ def apply_by_group(
     frame: DataFrame, create: Callable[[], Handler], by: Sequence[int], time: int,
     name: str, kind: DataType,
 ) -> DataFrame:  # fmt: skip
-    """Returns the rows of a stream, or of a table, with a column that a handler for each group adds.
+    """Returns the rows of a stream or of a table with a column that a handler of each group adds.
 
     `by` and `time` are the positions of columns, whose names in the handler are `handler_names`.
     The handler adds `RESULT`, which is returned as `name`.

@@ -15,6 +15,8 @@ from penstock.core.text import did_you_mean
 from penstock.handlers.threshold import Threshold as ThresholdHandler
 from penstock.handlers.threshold import ThresholdOptions
 from penstock.sdk import Config, DataFrameTransform, PositiveDuration, Relation, State
+from penstock.sql.column_lineage import UntimedColumns
+from penstock.sql.dialect.relation import Output
 from penstock.transforms.columns import require
 from penstock.transforms.group_state import RESULT, apply_by_group, handler_names
 
@@ -86,8 +88,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     rows of a group to one partition. Times are compared in whole seconds. A null value changes
     nothing, and a null time starts and ends no period.
 
-    The state has the threshold of each group, and grows with the number of groups. Parallel by
-    group.
+    The state has the threshold of each group, and grows with the number of groups. The output has no
+    event time, so SQL below the transform cannot group it by windows. Parallel by group.
 
     ```yaml
     type: threshold
@@ -105,7 +107,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
 
     def relation(self) -> Relation:
         by = ", ".join(self.config.by) or "all rows"
-        return Relation(state=State((f"the threshold of each {by}",), emits_final_rows=True))
+        state = State((f"the threshold of each {by}",), emits_final_rows=True)
+        return Relation(state=state, lineage=UntimedColumns(), output=Output())
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql import types
