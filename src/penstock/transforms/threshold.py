@@ -88,8 +88,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     rows of a group to one partition. Times are compared in whole seconds. A null value changes
     nothing, and a null time starts and ends no period.
 
-    The state has the threshold of each group, and grows with the number of groups. The output has no
-    event time, so SQL below the transform cannot group it by windows. Parallel by group.
+    The state has the threshold of each group, and grows with the number of groups. The output has
+    no event time, so SQL below the transform cannot group it by windows. Parallel by group.
 
     ```yaml
     type: threshold
