@@ -94,19 +94,19 @@ class Aggregate(Handler):
         return self._batch(columns, grouping, measurement)
 
     def _aggregate(
-        self, wanted: AggregateColumn, rows: Sequence[Rows]
+        self, item: AggregateColumn, rows: Sequence[Rows]
     ) -> tuple[pa.Field, list[pa.Scalar]]:
         """Returns the field and the values of an aggregate, null where a batch lacks the column."""
-        values = [aggregate(wanted.function, each, wanted.column) for each in rows]
+        values = [aggregate(item.function, each, item.column) for each in rows]
         types = {value.type for value in values if not pa.types.is_null(value.type)}
         if len(types) > 1:
             raise HandlerError.type(
-                f"Column {wanted.column} has different types in the batches of a group: "
+                f"Column {item.column} has different types in the batches of a group: "
                 f"{', '.join(sorted(map(str, types)))}"
             )
         kind = types.pop() if types else pa.null()
         found = [value if value.type == kind else pa.scalar(None, kind) for value in values]
-        return with_role(pa.field(wanted.result, kind), wanted.role), found
+        return with_role(pa.field(item.result, kind), item.role), found
 
     def _batch(
         self, columns: list[tuple[pa.Field, list[pa.Scalar]]], grouping: Sequence[str],

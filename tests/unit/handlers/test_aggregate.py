@@ -91,10 +91,10 @@ def test_types_without_support(function: Function, values: Any, message: str) ->
 
 
 def test_errors() -> None:
-    wanted = [AggregateColumn("last", "v", "r")]
+    given = [AggregateColumn("last", "v", "r")]
     with pytest.raises(HandlerError, match="Invalid: Duplicate of column names: r"):
-        Aggregate([*wanted, *wanted])
-    handler = Aggregate(wanted)
+        Aggregate([*given, *given])
+    handler = Aggregate(given)
     with pytest.raises(HandlerError, match="RecordBatch's metadata has no key time_column_name"):
         handler.handle(batch(v=[1]))
     with pytest.raises(HandlerError, match="Key error: Column h of the group"):

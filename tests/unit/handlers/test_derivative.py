@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 from handler_batches import batch, column, columns
-from hypothesis import given
-from hypothesis import strategies as st
 
 from penstock.handlers.derivative import Derivative, DerivativeCase
 from penstock.handlers.errors import HandlerError
@@ -84,17 +82,14 @@ def test_errors() -> None:
         handler.handle(batch(unit="ms", time=list(range(3000)), v=[1.0] * 3000))
 
 
-@given(st.lists(st.integers(-40, 40), min_size=1, max_size=7, unique=True), st.integers(0, 3),
-       st.lists(st.integers(-5, 5), min_size=7, max_size=7))  # fmt: skip
-def test_weights_are_exact_for_polynomials(
-    nodes: list[int], order: int, coefficients: list[int]
-) -> None:
-    if len(nodes) <= order:
-        return
-    polynomial = np.polynomial.Polynomial(coefficients[: len(nodes)])
-    distances = np.array([nodes]) / 8
-    weights = derivative_weights(distances, order)
-    found = float((weights * polynomial(distances)).sum())
-    expected = coefficients[order] * math.factorial(order)
-    scale = float(np.abs(weights * polynomial(distances)).max())
-    assert found == pytest.approx(expected, abs=1e-9 * max(scale, 1))
+def test_weights_are_exact_for_polynomials() -> None:
+    random = np.random.default_rng(7)
+    for count in range(1, 8):
+        for order in range(min(count, 4)):
+            nodes = random.choice(81, count, replace=False) / 8 - 5
+            coefficients = random.integers(-5, 6, count)
+            values = np.polynomial.Polynomial(coefficients)(nodes)
+            products = derivative_weights(nodes[None, :], order) * values
+            expected = coefficients[order] * math.factorial(order)
+            scale = max(float(np.abs(products).max()), 1.0)
+            assert float(products.sum()) == pytest.approx(expected, abs=1e-9 * scale)

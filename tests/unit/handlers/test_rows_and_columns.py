@@ -153,11 +153,11 @@ def test_conditions_are_combined() -> None:
 
 def test_computed_columns_have_the_columns_of_the_input() -> None:
     rows = batch(a=[1, 2])
-    wanted = [MapColumn("x", "a + 1", Role.TAG), MapColumn("y", "a * 2"), MapColumn("one", "1")]
-    (output,) = Map(wanted).handle(rows)
+    given = [MapColumn("x", "a + 1", Role.TAG), MapColumn("y", "a * 2"), MapColumn("one", "1")]
+    (output,) = Map(given).handle(rows)
     assert [column(output, name) for name in ("x", "y", "one")] == [[2, 3], [2, 4], [1, 1]]
     assert field_value(output.schema.field("x"), COLUMN_TYPE) == "TAG"
     with pytest.raises(HandlerError, match="No such column: x"):
-        Map([*wanted, MapColumn("z", "x + 1")]).handle(rows)
+        Map([*given, MapColumn("z", "x + 1")]).handle(rows)
     with pytest.raises(HandlerError, match="Key error: Duplicate of column names: a"):
         Map([MapColumn("a", "1")]).handle(rows)

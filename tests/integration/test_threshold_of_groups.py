@@ -54,11 +54,11 @@ def test_batches_and_runs_change_nothing(cli: Any, tmp_path: Path) -> None:
     later = last.rename(tmp_path / last.name)
     bad = tmp_path / "in" / "00.graphite"
     bad.write_text(f"a.load x 3\n{bad.read_text()}")
-    code, output = cli(tmp_path, "run", "load.yaml")
-    assert code == 0, output
+    result = cli(tmp_path, "run", "load.yaml")
+    assert result.returncode == 0, result.stderr
     later.rename(last)
-    code, output = cli(tmp_path, "run", "load.yaml")
-    assert code == 0, output
+    result = cli(tmp_path, "run", "load.yaml")
+    assert result.returncode == 0, result.stderr
     rows = [
         json.loads(line)
         for path in (tmp_path / "out").glob("*.json*")
@@ -69,5 +69,4 @@ def test_batches_and_runs_change_nothing(cli: Any, tmp_path: Path) -> None:
             (row["time"], row["value"], row["level"]) for row in rows if row["host"] == host
         )
         assert [(value, level) for _, value, level in found] == [e[1:] for e in expected]
-    code, output = cli(tmp_path, "dead", "list", "load.yaml")
-    assert "not-a-number" in output
+    assert "not-a-number" in cli(tmp_path, "dead", "list", "load.yaml").stdout
