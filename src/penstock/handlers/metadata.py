@@ -144,5 +144,7 @@ def text_of(value: pa.Scalar) -> str | None:
         return None
     if pa.types.is_timestamp(value.type) or pa.types.is_duration(value.type):
         return str(value.value)
+    if pa.types.is_floating(value.type) and value.as_py() == 0:
+        return "0"
     text: str = pc.cast(value, pa.string()).as_py()
     return text

@@ -100,10 +100,14 @@ class _Pack:
         codes = np.zeros(batch.num_rows, np.int64)
         for name in self.by:
             values = batch.column(batch.schema.get_field_index(name)).dictionary_encode("encode")
-            texts = [str(value).encode() for value in values.dictionary.to_pylist()]
+            texts = [_text(value).encode() for value in values.dictionary.to_pylist()]
             hashes = np.array([zlib.crc32(text) for text in texts], np.int64)
             codes = codes * 31 % (2**31) + hashes[values.indices.to_numpy(zero_copy_only=False)]
         return codes % BUCKETS
+
+
+def _text(value: object) -> str:
+    return "0" if value == 0 else str(value)
 
 
 @dataclass(frozen=True)

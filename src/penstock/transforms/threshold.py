@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf
 from sys import float_info
@@ -26,6 +26,21 @@ if TYPE_CHECKING:
 
 _NEVER = (-inf, 1.0, 1.0)
 """The trigger, the factor and the time of a decrease that never happens."""
+
+
+def _check_types(frame: DataFrame, by: Sequence[int]) -> None:
+    """Raises OptionError for a grouping column whose values are no numbers, texts or times."""
+    from pyspark.sql import types
+
+    for index, position in enumerate(by):
+        field = frame.schema[position]
+        kinds = (types.NumericType, types.StringType, types.BooleanType, types.DatetimeType)
+        if not isinstance(field.dataType, kinds):
+            found = field.dataType.simpleString().upper()
+            raise OptionError.of(
+                "by", index, message=f'column "{field.name}" is {found}, which cannot be a group',
+                code="unsupported-type",
+            )  # fmt: skip
 
 
 def _check_seconds(duration: float) -> float:
@@ -126,6 +141,7 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
                 "as", message=f'the input has a column "{config.result}"', code="duplicate-column"
             )
         by = [names.index(name) for name in dict.fromkeys(each.lower() for each in config.by)]
+        _check_types(frame, by)
         create = partial(ThresholdHandler, self._options(handler_names(len(names), by)[watched]))
         return apply_by_group(frame, create, by, time, config.result, types.DoubleType())
 
