@@ -141,7 +141,7 @@ def test_chains_and_dispatch(run: Run) -> None:
     levels = [[[0, 15.0, "a", 10.0], [6, None, "a", 10.0]], [[5, 15.5, "b", 10.0]]]
     chain, other, third, fourth = results(
         run,
-        case("group|dispatch(threshold)", options, calls=calls, title="one"),
+        case("group | dispatch | threshold", options, calls=calls, title="one"),
         case("group|threshold", options, calls=calls),
         case("dispatch", "handler=sort;by=time", calls=[[{"from": "one output"}]]),
         case("aggregate", "agg=max:v:m", calls=[[{"from": "one"}]], status=[], outputs=[]),

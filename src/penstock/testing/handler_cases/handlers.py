@@ -211,7 +211,8 @@ HANDLERS: Mapping[str, HandlerType] = {
         ),
     ),
     "filter": HandlerType(
-        {"where": Option(_conditions, (), ("conditions",))}, lambda v: Filter(v["where"])
+        {"where": Option(_conditions, (), ("conditions", "condition"))},
+        lambda v: Filter(v["where"]),
     ),
     "group": HandlerType(_BY, lambda v: GroupBy(v["by"])),
     "join": HandlerType(
@@ -221,7 +222,9 @@ HANDLERS: Mapping[str, HandlerType] = {
         },
         lambda v: Join(v["on"], v["tol"]),
     ),
-    "map": HandlerType({"map": Option(_expressions, (), ("columns",))}, lambda v: Map(v["map"])),
+    "map": HandlerType(
+        {"map": Option(_expressions, (), ("expressions",))}, lambda v: Map(v["map"])
+    ),
     "sort": HandlerType(_BY, lambda v: Sort(v["by"])),
     "threshold": HandlerType(_THRESHOLD, _threshold),
     "window": HandlerType(
@@ -231,19 +234,20 @@ HANDLERS: Mapping[str, HandlerType] = {
 """The handlers of record batches by name."""
 
 _ALIASES = {"dynamic_window": "dwindow"}
-_DISPATCH = re.compile(r"dispatch\s*[(:]\s*(\w+)\s*\)?")
+_DISPATCH = re.compile(r"dispatch[(:|](\w+)\)?")
+_CHAIN = re.compile(r"(?<!dispatch)\|")
 
 
 def handler_of(words: str, options: str, place: Place) -> Create:
     """Returns the constructor of `NAME`, of `dispatch(NAME)`, or of several with `|` between them.
 
-    `dispatch` alone has the option `handler=NAME`. Each one of several has the options of its
-    names. Raises SpecError; the constructor raises HandlerError.
+    `dispatch|NAME` is `dispatch(NAME)`, and `dispatch` alone has the option `handler=NAME`. Each
+    one of several has the options of its names. Raises SpecError; the constructor HandlerError.
     """
     where = place.at("handler")
     if words == "dispatch":
         words, options = _dispatched(options)
-    kinds = [_handler_type(word.strip(), where) for word in words.split("|")]
+    kinds = [_handler_type(word, where) for word in _CHAIN.split(words.replace(" ", ""))]
     known: dict[str, Option] = {}
     for kind, _ in kinds:
         known.update(kind.options)
