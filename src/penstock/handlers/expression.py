@@ -94,7 +94,7 @@ class _Evaluation:
             ((exp.Literal, exp.Boolean, exp.Null), _literal),
             (exp.Neg, lambda node: pc.negate_checked(self.value(node.this))),
             (tuple(_COMPARISONS), lambda node: self._binary(node, _COMPARISONS[type(node)])),
-            (tuple(_ARITHMETIC), self._arithmetic),
+            (tuple(_ARITHMETIC), lambda node: self._binary(node, _ARITHMETIC[type(node)])),
             (exp.Mod, self._remainder),
             (exp.And, lambda node: self._logical(node, pc.and_kleene)),
             (exp.Or, lambda node: self._logical(node, pc.or_kleene)),
@@ -124,18 +124,12 @@ class _Evaluation:
             fixed = {pa.float64()} if any(pa.types.is_floating(v.type) for v in values) else set()
         if len(fixed) > 1:
             types = ", ".join(str(value.type) for value in values)
-            raise HandlerError.type(
-                f"The operands of {nodes[0].parent.sql()} have different types: {types}"
-            )
+            text = (nodes[0].parent or nodes[0]).sql()
+            raise HandlerError.type(f"The operands of {text} have different types: {types}")
         return [_adapted(value, kind) for value in values for kind in fixed] if fixed else values
 
     def _binary(self, node: exp.Binary, function: str) -> Values:
         return pc.call_function(function, self._operands(node.this, node.expression))
-
-    def _arithmetic(self, node: exp.Binary) -> Values:
-        left, right = self._operands(node.this, node.expression)
-        function = _ARITHMETIC[type(node)]
-        return pc.call_function(function, [left, right])
 
     def _remainder(self, node: exp.Mod) -> Values:
         left, right = self._operands(node.this, node.expression)

@@ -94,4 +94,4 @@ def derivative_weights(distances: Numbers, order: int) -> Numbers:
             below = k * weights[k - 1, :, :i] if k else 0.0
             weights[k, :, :i] = (x[:, i, None] * weights[k, :, :i] - below) / differences
         product = next_product
-    return weights[order] / scale**order
+    return np.asarray(weights[order] / scale**order)

@@ -42,7 +42,8 @@ def ticks(times: pa.TimestampArray) -> Indexes:
 
 def whole(values: Indexes, divisor: int) -> Indexes:
     """Returns quotients without their fractions, as toward zero."""
-    return np.sign(values) * (np.abs(values) // divisor)
+    quotients, remainders = np.divmod(values, divisor)
+    return np.asarray(quotients + ((values < 0) & (remainders != 0)), np.int64)
 
 
 def seconds(times: pa.TimestampArray) -> Indexes:

@@ -7,7 +7,7 @@ batch. A bucket has a handler for each group.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from penstock.handlers.metadata import with_time
 from penstock.handlers.rows import Indexes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
     from pyspark.sql.types import DataType
@@ -84,7 +83,7 @@ class _Pack:
                 continue
             buckets = self._buckets(batch)
             found = np.unique(buckets)
-            rows = [_to_bytes([batch.filter(pa.array(buckets == each))]) for each in found]
+            rows = [_to_bytes(batch.filter(pa.array(buckets == each))) for each in found]
             places = np.full(len(found), first + number)
             yield pa.RecordBatch.from_arrays(
                 [
@@ -118,34 +117,32 @@ class _Task:
     by: tuple[str, ...]
     time: str
 
-    def advance(
-        self, key: Any, parts: Iterator[pd.DataFrame], state: GroupState
-    ) -> Iterator[pd.DataFrame]:
-        """Yields the output of a batch, and stores the state."""
-        import pandas as pd
-
+    def advance(self, key: Any, parts: Iterator[Any], state: GroupState) -> Iterator[Any]:
+        """Yields the output for the parts of a batch, and stores the state."""
         handler = Dispatch(self.create)
         if state.exists:
             handler.load(bytes(state.get[0]))
-        rows = self._output(handler, pd.concat(list(parts)))
+        output = self._output(handler, parts)
         state.update((handler.save(),))
-        yield rows
+        yield output
 
-    def compute(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Returns the output of a table."""
-        return self._output(Dispatch(self.create), rows)
+    def compute(self, rows: Any) -> Any:
+        """Returns the output for the rows of a table."""
+        return self._output(Dispatch(self.create), [rows])
 
-    def _output(self, handler: Handler, packed: pd.DataFrame) -> pd.DataFrame:
-        import pandas as pd
+    def _output(self, handler: Handler, parts: Iterable[Any]) -> Any:
+        """Returns packed output rows as a DataFrame of pandas, for parts that are such frames."""
+        import pandas as pd  # type: ignore[import-untyped]
 
-        ordered = packed.sort_values("place", kind="stable")["rows"]
-        batches = [batch for rows in ordered for batch in _from_bytes(rows)]
-        timed = [
-            batch.replace_schema_metadata(with_time(batch.schema, self.time).metadata)
-            for batch in batches
-        ]
-        outputs = Chain([GroupBy(self.by), handler]).handle_all(timed)
-        return pd.DataFrame({"rows": [_to_bytes([output]) for output in outputs]})
+        packed = [pair for part in parts for pair in zip(part["place"], part["rows"], strict=True)]
+        ordered = sorted(packed, key=lambda pair: int(pair[0]))
+        outputs = Chain([GroupBy(self.by), handler]).handle_all(
+            [self._with_time(batch) for _, rows in ordered for batch in _from_bytes(rows)]
+        )
+        return pd.DataFrame({"rows": [_to_bytes(output) for output in outputs]})
+
+    def _with_time(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.replace_schema_metadata(with_time(batch.schema, self.time).metadata)
 
 
 def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -154,11 +151,10 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from _from_bytes(rows)
 
 
-def _to_bytes(batches: Sequence[pa.RecordBatch]) -> bytes:
+def _to_bytes(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
     value: bytes = sink.getvalue().to_pybytes()
     return value
 

@@ -178,10 +178,10 @@ def _fits(item: Any, kind: pa.DataType) -> bool:
         return isinstance(item, float) or (isinstance(item, int) and abs(item) < _MAX_FLOAT)
     if not isinstance(item, int) or pa.types.is_null(kind):
         return False
-    bits = int(kind.bit_width)
-    if pa.types.is_unsigned_integer(kind):
-        return 0 <= item < 2**bits
-    return -(2 ** (bits - 1)) <= item < 2 ** (bits - 1)
+    is_unsigned = bool(pa.types.is_unsigned_integer(kind))
+    bits = int(kind.bit_width) - (not is_unsigned)
+    lowest: int = 0 if is_unsigned else -(2**bits)
+    return bool(lowest <= item < 2**bits)
 
 
 def _expected(kind: pa.DataType) -> str:
