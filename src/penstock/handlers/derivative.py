@@ -131,7 +131,8 @@ def _nanoseconds(rows: pa.RecordBatch) -> Indexes:
     times = time_values(rows)
     factor = 1_000_000_000 // TICKS_PER_SECOND[times.type.unit]
     values = ticks(times)
-    if len(values) and np.abs(values).max() > (2**63 - 1) // factor:
+    limit = (2**63 - 1) // factor
+    if ((values > limit) | (values < -limit)).any():
         raise HandlerError.type("Overflow while converting durations")
     return values * factor
 
