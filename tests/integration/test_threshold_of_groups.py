@@ -25,8 +25,8 @@ transforms:
     time: time
     as: level
     default: 10
-    increase: {factor: 2, after: 5s}
-    decrease: {trigger: 0.3, factor: 0.5, after: 5s}
+    increase: {factor: 2, duration: 5s}
+    decrease: {trigger: 0.3, factor: 0.5, duration: 5s}
     min: 2
     max: 70
 sinks:

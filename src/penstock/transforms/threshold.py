@@ -55,7 +55,7 @@ Seconds = Annotated[PositiveDuration, AfterValidator(_check_seconds)]
 class Increase(Config):
     factor: float = Field(gt=0)
     """The factor of an increase."""
-    after: Seconds
+    duration: Seconds
     """The time above the threshold after which it is increased."""
 
 
@@ -64,7 +64,7 @@ class Decrease(Config):
     """The part of the threshold that values must not exceed."""
     factor: float = Field(ge=0)
     """The factor of a decrease."""
-    after: Seconds
+    duration: Seconds
     """The time after which the threshold is decreased."""
 
 
@@ -93,8 +93,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     """Adds a threshold that follows the values of a column, for each group.
 
     The threshold is multiplied by `increase.factor` once values have been above it for more than
-    `increase.after`, and by `decrease.factor` once they have been at most `decrease.trigger` times
-    the threshold for more than `decrease.after`. A value within this range starts anew. The column
+    `increase.duration`, and by `decrease.factor` once they have been at most `decrease.trigger` times
+    the threshold for more than `decrease.duration`. A value within this range starts anew. The column
     `as` has the threshold that is valid for the row, so that `where: idle > threshold` selects the
     values above it.
 
@@ -114,8 +114,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     time: time
     as: level
     default: 10
-    increase: {factor: 2, after: 5 minutes}
-    decrease: {trigger: 0.3, factor: 0.5, after: 1 hour}
+    increase: {factor: 2, duration: 5 minutes}
+    decrease: {trigger: 0.3, factor: 0.5, duration: 1 hour}
     max: 70
     ```
     """
@@ -167,9 +167,9 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     def _options(self, watched: str) -> ThresholdOptions:
         config, decrease = self.config, self.config.decrease
         trigger, factor, after = (
-            (decrease.trigger, decrease.factor, decrease.after) if decrease else _NEVER
+            (decrease.trigger, decrease.factor, decrease.duration) if decrease else _NEVER
         )
         return ThresholdOptions(
-            watched, RESULT, config.default, config.increase.factor, int(config.increase.after),
+            watched, RESULT, config.default, config.increase.factor, int(config.increase.duration),
             trigger, factor, int(after), config.min, config.max,
         )  # fmt: skip
