@@ -93,9 +93,9 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     """Adds a threshold that follows the values of a column, for each group.
 
     The threshold is multiplied by `increase.factor` once values have been above it for more than
-    `increase.duration`, and by `decrease.factor` once they have been at most `decrease.trigger` times
-    the threshold for more than `decrease.duration`. A value within this range starts anew. The column
-    `as` has the threshold that is valid for the row, so that `where: idle > threshold` selects the
+    `increase.duration`, and by `decrease.factor` once they have been at most `decrease.trigger`
+    times the threshold for more than `decrease.duration`. A value within this range starts anew.
+    The column `as` has the threshold that is valid for the row, so that `where: idle > threshold` selects the
     values above it.
 
     Rows are processed in the order of their source, and the result is the same for every division
