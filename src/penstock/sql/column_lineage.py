@@ -36,6 +36,14 @@ class ColumnLineage:
 
 
 @dataclass(frozen=True)
+class UntimedColumns(ColumnLineage):
+    """The columns of a single input, none of which is an event time any more."""
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        return frozenset()
+
+
+@dataclass(frozen=True)
 class KeyedColumns(ColumnLineage):
     """The columns of a single input, which has one row for each value of a key."""
 
