@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import pyarrow as pa
 
+from penstock.core.errors import PenstockError
+from penstock.core.location import Location
 from penstock.sdk.clients import config_digest
 from penstock.sdk.component import C, Component
 from penstock.sdk.operations import Changes
+from penstock.sdk.record import Failure
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.relation import Relation
@@ -30,6 +33,14 @@ class Transform(Component[C]):
 
     deterministic: bool = False
     """Whether the same input always gives the same output."""
+    code_options: ClassVar[tuple[str, ...]] = ()
+    """The options whose texts are code."""
+    places: Mapping[str, Sequence[Location]] = {}
+    """The location of each line of these texts in the pipeline file. Set by the planner."""
+
+    def warnings(self) -> Sequence[PenstockError]:
+        """Returns the assumptions that `penstock check` reports. Called after `validate`."""
+        return ()
 
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
@@ -47,8 +58,11 @@ class Transform(Component[C]):
         return config_digest(self.config)
 
     @abstractmethod
-    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can."""
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
+        """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can.
+
+        May yield failures of rows, which need no search then.
+        """
 
 
 class DataFrameTransform(Component[C]):

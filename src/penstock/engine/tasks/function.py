@@ -23,6 +23,7 @@ from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.forked_calls import call_forked
+from penstock.sdk.record import Failure
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,12 @@ class Step:
     def _apply(
         self, transform: Transform[Any], batch: pa.RecordBatch, dead_letters: DeadLetterWriter
     ) -> Iterator[pa.RecordBatch]:
-        def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
+        def attempt(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             with exits_as_exceptions():
                 output = list(transform.apply(batch.slice(start, stop - start)))
-            return [self._conform(rows) for rows in output]
+            return [part if isinstance(part, Failure) else self._conform(part) for part in output]
 
-        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch]:
+        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             return call_forked(lambda: attempt(start, stop))
 
         with crash_mark(self.spool.node) as crashed:
@@ -85,8 +86,12 @@ class Step:
         for start, _, result in results:
             if isinstance(result, RecordError):
                 dead_letters.add(row_payload(batch, start), result)
-            else:
-                yield from (rows for rows in result if rows.num_rows)
+                continue
+            for part in result:
+                if isinstance(part, Failure):
+                    dead_letters.add(row_payload(batch, start + part.index), part.error)
+                elif part.num_rows:
+                    yield part
 
     def _conform(self, output: pa.RecordBatch) -> pa.RecordBatch:
         missing = [name for name in self.rows.names if name not in output.schema.names]
