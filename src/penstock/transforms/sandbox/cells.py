@@ -26,6 +26,9 @@ SAFE = 2**53 - 1
 """The largest integer up to which all integers are doubles of their own."""
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 @dataclass
 class Cells:
     """A conversion of columns. With `texts` integers beyond `SAFE` are text."""
@@ -48,7 +51,7 @@ class Cells:
         ]
         names = batch.schema.names
         return [
-            json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+            _encode(dict(zip(names, row, strict=True)))
             for row in (zip(*columns, strict=True) if columns else [()] * batch.num_rows)
         ]
 

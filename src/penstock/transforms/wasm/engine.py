@@ -110,13 +110,7 @@ class WasmEngine:
         if not isinstance(exports.get("memory"), wasmtime.MemoryType):
             raise CodeError('the module has no memory with the name "memory"')
         for name, (parameters, results) in _EXPORTS.items():
-            found = exports.get(name)
-            is_function = isinstance(found, wasmtime.FuncType)
-            if (
-                not is_function
-                or [*map(str, found.params)] != parameters
-                or ([*map(str, found.results)] != results)
-            ):
+            if _signature(exports.get(name)) != (parameters, results):
                 expected = f"{name}({', '.join(parameters)}) -> {results[0]}"
                 raise CodeError(f"the module does not export the function {expected}")
 
@@ -124,6 +118,13 @@ class WasmEngine:
         while True:
             time.sleep(self._limits.timeout / _TICKS)
             self._engine.increment_epoch()
+
+
+def _signature(type_: Any) -> tuple[list[str], list[str]] | None:
+    """Returns the types of the parameters and the results of a function, or None for others."""
+    if not isinstance(type_, wasmtime.FuncType):
+        return None
+    return [*map(str, type_.params)], [*map(str, type_.results)]
 
 
 class _Instance:
