@@ -86,9 +86,7 @@ def orders(count: int) -> pa.RecordBatch:
         }
         for index in range(count)
     ]
-    schema = arrow_schema(
-        "id BIGINT, user STRING, amount DOUBLE, items ARRAY<BIGINT>, note STRING"
-    )
+    schema = arrow_schema("id BIGINT, user STRING, amount DOUBLE, items ARRAY<BIGINT>, note STRING")
     return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 

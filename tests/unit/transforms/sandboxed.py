@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,4 @@ def run(
 
 
 def _id(payload: str) -> int:
-    import json
-
     return int(json.loads(payload)["id"])

@@ -134,7 +134,7 @@ def test_a_sandbox_has_no_environment_and_no_files() -> None:
         pid = _pid(transform)
         assert Path(f"/proc/{pid}/environ").read_bytes() == b""
         assert "Max open files            0 " in Path(f"/proc/{pid}/limits").read_text()
-        files = {os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()}
+        files = {str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()}
     assert {file.split(":")[0] for file in files} <= {"pipe", "/dev/null"}
     assert not Path(f"/proc/{pid}").exists()
 

@@ -200,9 +200,8 @@ def test_names_and_numbers_of_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["undefined", "1", "'x'", "[1]", "[[{}]]", "true", "async"])
 def test_other_results_are_dead_letters(tmp_path: Path, value: str) -> None:
-    body = f"async function process() {{}}" if value == "async" else (
-        f"function process() {{ return {value}; }}"
-    )  # fmt: skip
+    is_async = value == "async"
+    body = "async function process() {}" if is_async else f"function process() {{ return {value} }}"
     rows, dead_letters = run(tmp_path, "script", code=body)
     assert rows == [] and len(dead_letters) == 3
     assert all("expected an object, an array of objects or null" in text

@@ -41,8 +41,7 @@ from unit.transforms.sandboxed import make, run
 def test_types_become_spaces(code: str, expected: str) -> None:
     erased = without_types(code)
     assert len(erased) == len(code) and erased.count("\n") == code.count("\n")
-    squeeze = lambda text: "".join(text.split())
-    assert squeeze(erased) == squeeze(expected)
+    assert "".join(erased.split()) == "".join(expected.split())
 
 
 @pytest.mark.parametrize(

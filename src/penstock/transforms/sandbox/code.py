@@ -26,9 +26,10 @@ class Code:
         try:
             return cls(Path(file).read_bytes(), file)
         except OSError as error:
+            is_missing = isinstance(error, FileNotFoundError)
             raise OptionError.of(
                 "file", message=f"cannot read the file: {error.strerror or error}",
-                code="no-such-file",
+                code="missing-file" if is_missing else "unreadable-file",
             ) from error  # fmt: skip
 
     def text(self) -> str:
