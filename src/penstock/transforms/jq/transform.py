@@ -29,7 +29,8 @@ class Jq(SandboxTransform[JqConfig]):
     type: jq
     from: orders
     schema: order_id BIGINT, sku STRING, price DOUBLE
-    code: .id as $id | .items[] | {order_id: $id, sku, price}
+    code: |
+      .id as $id | .items[] | {order_id: $id, sku, price}
     ```
     """
 
