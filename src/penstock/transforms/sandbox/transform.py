@@ -158,10 +158,7 @@ class SandboxTransform(Transform[S]):
         parameters |= {"names": schema.names, "closed": self.is_closed(), "rows": batch.num_rows}
         content = self._call(parameters, payload)
         results = Results.read(content, exact_integers=self.exact_integers)
-        failed = {index for index, *_ in results.failures}
-        for part in results.rows(schema):
-            if not isinstance(part, Failure) or part.index not in failed:
-                yield part
+        yield from results.rows(schema)
         for index, message, line, column in results.failures:
             reason = message + self.code().place(line, column)
             yield Failure(index, Rejected(reason, code=FAILED))

@@ -61,6 +61,7 @@ class Script(SandboxTransform[ScriptConfig]):
     client_modules = ("py_mini_racer", "ast_grep_py")
 
     _columns: tuple[pa.Schema, pa.Schema] | None = None
+    _closed: bool | None = None
 
     @property
     def is_typescript(self) -> bool:
@@ -87,7 +88,9 @@ class Script(SandboxTransform[ScriptConfig]):
         return self._columns[1]
 
     def is_closed(self) -> bool:
-        return self._has_input_columns()
+        if self._closed is None:
+            self._closed = self._has_input_columns()
+        return self._closed
 
     def _has_input_columns(self) -> bool:
         return self.config.columns is None and self._returned(pa.schema([])) is None

@@ -19,7 +19,8 @@ class Wasm(SandboxTransform[WasmConfig]):
     The module has no imports, and exports
 
     * `memory`,
-    * `alloc(size: i32) -> i32`, which returns the address of free bytes,
+    * `alloc(size: i32) -> i32`, which returns the address of free bytes: they are in use until the
+      next call of `alloc`, as the results are,
     * `process(address: i32, size: i32) -> i64`, which receives rows as lines of JSON, and returns
       as many lines. The upper 32 bits are the address of the first line, the lower ones the size.
 
