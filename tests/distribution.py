@@ -60,6 +60,12 @@ class Distribution:
             if _uses_server(item):
                 item.add_marker("server")
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Raises an error if the groups have no effect: pytest-xdist reads them from names."""
+        grouped = getattr(session.config.option, "loadgroup", False)
+        if grouped and not all("@" in item.nodeid for item in session.items):
+            raise pytest.UsageError("this pytest-xdist does not group tests with this pytest")
+
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> None:
         for kind, names in SERVERS.items():
             if fixturedef.argname in names and fixturedef.scope == "session":
