@@ -44,15 +44,16 @@ class Code:
     def error(self, found: CodeError, label: str) -> PlanError:
         """Returns an error of the code with its place."""
         message = f"{label}: {found.message}"
+        lines = self.content.decode(errors="replace").splitlines() or [""]
         line, column = max(found.line, 1), max(found.column, 1)
+        if line > len(lines):
+            line, column = len(lines), len(lines[-1]) + 1
         if self.file is None:
             place = (line, column) if found.line else None
             return OptionError.of(
                 "code", message=message, code="invalid-code", line_and_column=place
             )
-        lines = self.content.decode(errors="replace").splitlines()
-        text = lines[line - 1] if line <= len(lines) else ""
-        where = Location(self.file, line, column, text=text)
+        where = Location(self.file, line, column, text=lines[line - 1])
         return PlanError(message, code="invalid-code", where=where)
 
     def place(self, line: int, column: int) -> str:

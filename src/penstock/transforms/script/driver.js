@@ -4,8 +4,8 @@
   "use strict";
   const { parse, stringify, rawJSON } = JSON;
   const { now, prototype: { toISOString, getTime } } = Date;
-  const { keys, create, is } = Object;
-  const { isArray, from } = Array;
+  const { keys, create, is, prototype: objects } = Object;
+  const { isArray, from, prototype: arrays } = Array;
   const { isSafeInteger, isFinite, isInteger } = Number;
   const { isView } = ArrayBuffer;
   const { toBase64 } = Uint8Array.prototype;
@@ -228,6 +228,9 @@
       fail(message, 0, 0);
       return next;
     },
-    finish() { return stringify({ counts, columns, failures }); },
+    finish() {
+      for (const each of [objects, arrays]) delete each.toJSON;
+      return stringify({ counts, columns, failures });
+    },
   };
 })()

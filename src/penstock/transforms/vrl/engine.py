@@ -14,7 +14,7 @@ from penstock.transforms.sandbox.child import Batch, CodeError, Limits
 from penstock.transforms.sandbox.collector import run_rows
 
 _COMPILE_ERROR = re.compile(r"error\[E\d+\]: ([^\n]*)\n\s*┌─ :(\d+):(\d+)")
-_NOTE = re.compile(r"\^+ ([^\n]*)")
+_NOTE = re.compile(r"\^+[\s│]*([^\n]+)")
 _RUNTIME_PLACE = re.compile(r" at \((\d+):\d+\)")
 _FAILURE = "remap failure: "
 _ABORTED = "aborted"
@@ -26,15 +26,8 @@ class VrlEngine:
     def load(self, code: bytes, options: dict[str, Any], limits: Limits) -> None:
         """Compiles the program. Raises CodeError."""
         self._code = code.decode()
-        try:
-            self._program = pyvrl.Transform(f"{self._code}\n.")
-            self._program.remap({})
-        except ValueError as error:
-            found = _COMPILE_ERROR.search(str(error))
-            if found is not None:
-                note = _NOTE.search(str(error), found.end())
-                message = f"{found[1]}: {note[1]}" if note else found[1]
-                raise CodeError(message, int(found[2]), int(found[3])) from None
+        _compile(self._code)  # has the errors of a program that the dot would continue
+        self._program = _compile(f"{self._code}\n.")
 
     def run(self, batch: Batch) -> bytes:
         """Returns the results of a batch."""
@@ -54,6 +47,19 @@ class VrlEngine:
     def _position(self, offset: int) -> tuple[int, int]:
         before = self._code.encode()[:offset].decode(errors="ignore")
         return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def _compile(code: str) -> Any:
+    """Returns a program. Raises CodeError."""
+    try:
+        return pyvrl.Transform(code)
+    except ValueError as error:
+        found = _COMPILE_ERROR.search(str(error))
+        if found is None:
+            raise CodeError(str(error).strip().splitlines()[0]) from None
+        note = _NOTE.search(str(error), found.end())
+        message = f"{found[1]}: {note[1]}" if note else found[1]
+        raise CodeError(message, int(found[2]), int(found[3])) from None
 
 
 def _plain(value: Any) -> Any:
