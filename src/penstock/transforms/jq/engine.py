@@ -37,7 +37,12 @@ class JqEngine:
         except ValueError as error:
             raise CodeError(str(error)) from None
         for line in output.splitlines():
-            yield json.loads(line)
+            yield json.loads(line, parse_int=_number) if "-0" in line else json.loads(line)
+
+
+def _number(text: str) -> int | float:
+    """Returns an integer, or the negative zero, which jq writes without a point."""
+    return -0.0 if text == "-0" else int(text)
 
 
 def _compile_error(text: str) -> CodeError:
