@@ -69,7 +69,10 @@ def test_every_value_passes_unchanged(tmp_path: Path, type_: str, code: str) -> 
     batch = columns()
     rows, dead_letters = run(tmp_path, type_, batch, code=code)
     assert dead_letters == {}
-    assert texts(rows) == texts(batch.to_pylist())
+    expected = texts(batch.to_pylist())
+    if type_ == "jq":  # which has no negative zero
+        expected = [text.replace(" -0.0", " 0.0") for text in expected]
+    assert texts(rows) == expected
 
 
 def test_types_in_a_script(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -33,16 +32,9 @@ class JqEngine:
 
     def _results(self, text: str) -> Iterator[Any]:
         try:
-            output = self._filter.input_text(text).text()
+            yield from self._filter.input_text(text)
         except ValueError as error:
             raise CodeError(str(error)) from None
-        for line in output.splitlines():
-            yield json.loads(line, parse_int=_number) if "-0" in line else json.loads(line)
-
-
-def _number(text: str) -> int | float:
-    """Returns an integer, or the negative zero, which jq writes without a point."""
-    return -0.0 if text == "-0" else int(text)
 
 
 def _compile_error(text: str) -> CodeError:

@@ -21,7 +21,7 @@ class Jq(SandboxTransform[JqConfig]):
     needs more than `max_memory` becomes a dead letter.
 
     Numbers of jq are doubles: a BIGINT beyond 2^53 is text. DECIMAL, times, BINARY (base64), NaN
-    and infinity are text, too.
+    and infinity are text, too. The sign of a zero is lost.
 
     Parallel by partition, without state.
 
