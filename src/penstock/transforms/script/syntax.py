@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from ast_grep_py import SgNode
 
 
-def parse(code: str) -> SgNode:
+def parse(text: str) -> SgNode:
     """Returns the root of the tree."""
     from ast_grep_py import SgRoot
 
-    return SgRoot(code, "typescript").root()
+    return SgRoot(text, "typescript").root()
 
 
 def span(node: SgNode) -> tuple[int, int]:
