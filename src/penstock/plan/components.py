@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from penstock.core.location import Location
 from penstock.core.names import written_name
 from penstock.plan.component_factory import ComponentFactory, message_formats
 from penstock.plan.lookups import check_stream, prepare_lookup
@@ -22,6 +23,7 @@ from penstock.sdk import (
     ReplayableSource,
     Sink,
     Source,
+    Transform,
 )
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import check_distinct
@@ -75,9 +77,25 @@ class Components(ComponentFactory):
             self._prepare_payloads(component, route)
         if component is None and not isinstance(spec, TransformSpec) and spec.format is not None:
             self._check_format((*route, "format"), spec.format)
+        if isinstance(component, Transform):
+            component.places = self._places(route, component)
         if component is not None and usable:
             self._collect_errors(route, component.validate)
         return component
+
+    def _places(self, route: Route, transform: Transform[Any]) -> dict[str, list[Location]]:
+        """Returns the location of each line of the options with code."""
+        texts = {
+            option: self.source_map.find((*route, option)) for option in transform.code_options
+        }
+        return {
+            option: [
+                replace(self.source_map.inside((*route, option), line, 1), text="")
+                for line in range(1, len(value.text.splitlines()) + 1)
+            ]
+            for option, value in texts.items()
+            if value is not None
+        }
 
     def _make_phases(
         self, source: PhasedSource[Any], route: Route, name: str, spec: SourceSpec,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from penstock.core.errors import PenstockError, raise_all
 from penstock.core.names import written_name
 from penstock.plan import rules
+from penstock.plan.assumed_columns import assumed_columns
 from penstock.plan.components import Components
 from penstock.plan.dialect import translate_queries
 from penstock.plan.dynamic_tables import DynamicTables
@@ -106,7 +107,8 @@ class _Planner:
             self.errors.extend(
                 error for error in rule(plan) if is_certain or error.where not in suspects
             )
-        plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
+        found = (*find_unbounded_state(plan), *assumed_columns(plan))
+        plan = replace(plan, warnings=(*plan.warnings, *found))
         known = plan.nodes.keys() | self.invalid
         rest = [node for name, node in connected.items() if name not in known]
         below = tuple(node for node in rest if node.kind == "transform")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
+from penstock.core.errors import PenstockError
+from penstock.core.location import Location
 from penstock.sdk.capability import Capability
 from penstock.sdk.clients import config_digest
 from penstock.sdk.component import C, Component
@@ -36,6 +38,14 @@ class Transform(Component[C]):
     """Whether the same input always gives the same output."""
     changes: Changes | None = None
     """The changes that the input has, or None. Set by the planner."""
+    code_options: ClassVar[tuple[str, ...]] = ()
+    """The options whose texts are code."""
+    places: Mapping[str, Sequence[Location]] = {}
+    """The location of each line of these texts in the pipeline file. Set by the planner."""
+
+    def warnings(self) -> Sequence[PenstockError]:
+        """Returns the assumptions that `penstock check` reports. Called after `validate`."""
+        return ()
 
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
@@ -56,7 +66,7 @@ class Transform(Component[C]):
     def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
         """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can.
 
-        The row of a `Failure` becomes a dead letter.
+        The row of a `Failure` becomes a dead letter, without a search for it.
         """
 
 

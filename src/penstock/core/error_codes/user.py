@@ -31,6 +31,7 @@ USER_CODES: Mapping[str, str] = {
     "include-cycle": "Included files include each other in a cycle.",
     "input-closed": "Standard input is closed.",
     "invalid-address": "An address is not valid.",
+    "invalid-code": "The code of a script, a filter, a program or a module is invalid.",
     "invalid-dependency": "A dependency of a Python function is not a valid requirement.",
     "invalid-file": "The syntax or the structure of a pipeline file is invalid.",
     "invalid-function": "The definition of a Python function is not supported.",
