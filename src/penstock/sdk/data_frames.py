@@ -17,8 +17,8 @@ from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.component import C
 from penstock.sdk.record import Read
-from penstock.sdk.sink import BatchId, Sink, Writer
 from penstock.sdk.replayable_source import ReplayableSource
+from penstock.sdk.sink import BatchId, Sink, Writer
 from penstock.sdk.source import Offset
 
 if TYPE_CHECKING:

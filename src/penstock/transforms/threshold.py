@@ -95,8 +95,8 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
     The threshold is multiplied by `increase.factor` once values have been above it for more than
     `increase.duration`, and by `decrease.factor` once they have been at most `decrease.trigger`
     times the threshold for more than `decrease.duration`. A value within this range starts anew.
-    The column `as` has the threshold that is valid for the row, so that `where: idle > threshold` selects the
-    values above it.
+    The column `as` has the threshold that is valid for the row, so that `where: idle > threshold`
+    selects the values above it.
 
     Rows are processed in the order of their source, and the result is the same for every division
     into batches and after restarts. Partitions of a topic have no order between them: write the

@@ -23,7 +23,6 @@ from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.forked_calls import call_forked
-from penstock.sdk.record import Failure
 
 
 @dataclass(frozen=True)
