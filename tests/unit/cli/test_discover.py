@@ -79,7 +79,7 @@ def test_pipeline_of_the_named_tables(discover: Discover, monkeypatch: pytest.Mo
     [
         ((), "error[usage]: expected the type of a source"),
         (("sqlit",), 'did you mean "sqlite"?'),
-        (("kafka",), "Discover one of clickhouse, duckdb, iceberg, mysql, postgres, sqlite."),
+        (("kafka",), "Discover one of clickhouse, duckdb, iceberg, jdbc, mysql, postgres, sqlite."),
         (("sqlite",), 'source "sqlite" (type: sqlite) needs "path"'),
         (("sqlite", "--path", "shop.db", "order"), 'did you mean "orders"?'),
         (("sqlite", "--path", "shop.db", "a..b"), "error[usage]: a..b: expected the name"),

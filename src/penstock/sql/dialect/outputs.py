@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.names import quote_name
-from penstock.sql.text.edits import Edit, Translation
 from penstock.sql.text.clauses import Query, Source
+from penstock.sql.text.edits import Edit, Translation
 from penstock.sql.text.query import read_query, subqueries
 from penstock.sql.text.sql import Sql, read_sql
 
