@@ -23,6 +23,8 @@ class PrintSinkConfig(Config):
     all rows are printed."""
     prefix: str = ""
     """The prefix of each line."""
+    newline: bool = True
+    """End each row with a line end. Otherwise rows are printed one after the other."""
 
 
 class PrintSink(Sink[PrintSinkConfig]):
@@ -60,7 +62,8 @@ class PrintSink(Sink[PrintSinkConfig]):
         lines = self.format_rows(ordered[0]["header"], printed)
         if total > len(printed):
             lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
-        text = "".join(f"{self.config.prefix}{line}\n" for line in lines)
+        end = "\n" if self.config.newline else ""
+        text = "".join(f"{self.config.prefix}{line}{end}" for line in lines)
         with output_errors():
             sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
             sys.stdout.flush()

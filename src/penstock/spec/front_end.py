@@ -22,6 +22,7 @@ DEFAULT = "yaml"
 """The front end of files that no other front end accepts, such as standard input."""
 BUILT_IN = {
     "sql": "penstock.spec.script.front_end:ScriptFrontEnd",
+    "arkflow": "penstock.spec.dialects.arkflow.front_end:ArkflowFrontEnd",
     DEFAULT: "penstock.spec.yaml.front_end:YamlFrontEnd",
 }
 """The front ends of Penstock by language, in the order in which they are asked for a file."""

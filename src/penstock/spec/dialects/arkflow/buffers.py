@@ -1,0 +1,69 @@
+"""Buffers as windows of the transform `steps`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.spec.dialects.arkflow.codecs import read_codec
+from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
+from penstock.spec.dialects.arkflow.reading import Reading
+from penstock.spec.dialects.arkflow.trees import Tree
+
+_THREADS = "Spark divides the work"
+_JOIN = options(
+    "query!", Option("codec", "any", True), "value_field", unneeded("thread_num", _THREADS)
+)
+BUFFERS: dict[str, Options] = {
+    "memory": options("type!", "name", "capacity!:integer", "timeout!"),
+    "tumbling_window": options("type!", "name", "interval", "size", "join:map"),
+    "session_window": options("type!", "name", "gap!", "join:map"),
+    "sliding_window": options(
+        "type!", "name", "window_size:integer", "slide_size:integer", "size:integer",
+        "slide:integer", "interval", Option("join", "any", refused="ArkFlow has no such join"),
+    ),
+}  # fmt: skip
+"""The buffers and their options."""
+
+
+@dataclass
+class BufferPlan:
+    """A buffer: the window of the transform, and the time of a window in seconds."""
+
+    window: dict[str, Tree]
+    seconds: float | None
+
+
+def read_buffer(reading: Reading, type_: str) -> BufferPlan:
+    """Returns the window of a buffer."""
+    if type_ == "memory":
+        return BufferPlan({"rows": reading.get("capacity")}, reading.seconds("timeout"))
+    if type_ == "sliding_window":
+        size = reading.get("window_size") or reading.get("size")
+        slide = reading.get("slide_size") or reading.get("slide")
+        for name, value in (("window_size", size), ("slide_size", slide)):
+            if value is None:
+                reading.findings.error(
+                    f'{reading.subject} requires "{name}"', reading.node.location,
+                    code="missing-option",
+                )  # fmt: skip
+        return BufferPlan({"size": size, "slide": slide}, reading.seconds("interval"))
+    if type_ == "session_window":
+        return BufferPlan({"join": _join(reading)}, reading.seconds("gap"))
+    name = "size" if reading.get("interval") is None else "interval"
+    seconds = reading.seconds(name)
+    if reading.get(name) is None:
+        reading.findings.error(
+            f'{reading.subject} requires "interval"', reading.node.location, code="missing-option"
+        )
+    return BufferPlan({"join": _join(reading)}, seconds)
+
+
+def _join(reading: Reading) -> Tree:
+    join = reading.map("join", _JOIN)
+    if join is None:
+        return None
+    return {
+        "query": join.get("query"),
+        "decode": read_codec(join.get("codec"), join.subject, join.findings),
+        "column": join.text("value_field") or None,
+    }

@@ -1,0 +1,116 @@
+"""Files that DataFusion reads: JSON lines, CSV, Parquet, Avro and Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from penstock.core.errors import DecodeError, Permanent
+from penstock.sdk import Format, registry
+from penstock.transforms.steps.config import FileQuery
+from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
+
+if TYPE_CHECKING:
+    from datafusion import SessionContext
+
+_SUFFIXES = {"json": (".json", ".jsonl", ".ndjson"), "csv": (".csv",), "parquet": (".parquet",)}
+
+
+def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of files, or of the query over them. Raises Permanent, or DecodeError."""
+    context = new_context()
+    path = _locate(config.path, base)
+    if config.storage is not None:
+        _register_store(context, config)
+    try:
+        _register(context, config, path)
+        query = config.query or f'SELECT * FROM "{config.table}"'
+        frame = plan_query(context, query)
+    except (FileNotFoundError, DecodeError):
+        raise
+    except Exception as error:
+        raise Permanent(
+            f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
+        ) from error
+    try:
+        for part in frame.execute_stream():
+            batch = without_views(part.to_pyarrow())
+            if batch.num_rows:
+                yield batch
+    except Exception as error:
+        raise Permanent(
+            f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
+        ) from error
+
+
+def _locate(path: str, base: Path) -> str:
+    """Returns the path from the working directory if it exists there, else from `base`."""
+    if "://" in path or Path(path).exists():
+        return path
+    if (base / path).exists():
+        return str(base / path)
+    raise Permanent(f"there is no file {path}", code="missing-file")
+
+
+def _register(context: SessionContext, config: FileQuery, path: str) -> None:
+    suffix = Path(urlsplit(path).path).suffix
+    table = config.table
+    if config.format == "json":
+        context.register_json(table, path, file_extension=suffix or ".json")
+    elif config.format == "csv":
+        context.register_csv(table, path, has_header=True, file_extension=suffix or ".csv")
+    elif config.format == "parquet":
+        context.register_parquet(table, path, file_extension=suffix or ".parquet")
+    elif "://" not in path:
+        context.register_record_batches(table, [_local_batches(config.format, path)])
+    elif config.format == "avro":
+        context.register_avro(table, path, file_extension=suffix or ".avro")
+    else:
+        context.register_arrow(table, path, file_extension=suffix or ".arrow")
+
+
+def _local_batches(type_: str, path: str) -> list[pa.RecordBatch]:
+    """Returns the rows of a local file that a format of Penstock reads."""
+    class_ = registry.find("format", type_)
+    format_: Any = class_.create(class_.config_type())
+    assert isinstance(format_, Format)
+    with Path(path).open("rb") as file:
+        columns = format_.infer_file(file)
+    if columns is None:
+        raise DecodeError(f"{path} is not a file of {type_}", code=f"not-{type_}")
+    from penstock.sdk import Read
+
+    failures: list[Any] = []
+    with Path(path).open("rb") as file:
+        rows = list(format_.read_file(file, columns, path, Read(reject=lambda *args: failures.append(args))))
+    if failures:
+        raise DecodeError(f"{path} has invalid rows", code=f"not-{type_}")
+    return [batch for batch, _ in rows] or [columns.empty_table().to_batches()[0]]
+
+
+def _register_store(context: SessionContext, config: FileQuery) -> None:
+    from datafusion import object_store
+
+    options = dict(config.storage or {})
+    type_ = options.pop("type")
+    url = urlsplit(config.path)
+    if type_ == "s3":
+        store: Any = object_store.AmazonS3(
+            options["bucket"], options.get("region"), options.get("access_key"),
+            options.get("secret_key"), None, options.get("endpoint_url"),
+            options.get("allow_http", False),
+        )  # fmt: skip
+    elif type_ == "gs":
+        store = object_store.GoogleCloud(options["bucket"], options.get("service_account"))
+    elif type_ == "az":
+        store = object_store.MicrosoftAzure(
+            options["bucket"], options.get("account"), options.get("access_key"),
+            use_emulator=False, allow_http=options.get("allow_http", False),
+        )  # fmt: skip
+    else:
+        store = object_store.Http(f"{url.scheme}://{url.netloc}")
+    context.register_object_store(f"{url.scheme}://", store, url.netloc)

@@ -1,0 +1,203 @@
+"""The transform `steps`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.core.errors import (
+    OptionError,
+    PenstockError,
+    PlanError,
+    UserError,
+    ValidationErrors,
+    flatten_errors,
+    raise_all,
+)
+from penstock.sdk import Transform
+from penstock.sdk.bisect_failures import FailedRow
+from penstock.sdk.columns.ddl import arrow_schema
+from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
+from penstock.transforms.steps.config import StepsConfig
+from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
+from penstock.transforms.steps.units import INPUT, InputReader, Unit
+from penstock.transforms.steps.windows import Windows
+
+_VOLATILE = re.compile(r"\b(now|current_\w+|random|uuid)\b", re.IGNORECASE)
+
+
+class Steps(Transform[StepsConfig]):
+    """Applies steps to each message, as a batch whose columns are known when it is there.
+
+    A message is a row with the column `__value__`. The steps of a batch decode it, query it in the
+    dialect of Apache DataFusion, call Python functions with it, and encode it. The rows have the
+    column `__payload__`: the column `__value__` of the last step, or without it the row as JSON.
+    With `output.rows` the columns of the last step are declared, and written as they are.
+
+    A batch on which a step fails becomes a dead letter. With `failures` its input is written, as
+    received, with a true value in the column `__failed__`.
+
+    With `window`, and with the step `merge`, all rows of a batch of the pipeline are in one
+    partition. The option `batch.interval` of the sink is then the time of a window.
+
+    ```yaml
+    type: steps
+    from: messages
+    steps:
+      - {type: decode, codec: {type: json}}
+      - {type: sql, query: "SELECT sensor, avg(value) AS mean FROM flow GROUP BY sensor"}
+    ```
+    """
+
+    extra = "datafusion"
+    client_modules = ("datafusion",)
+    _steps: Sequence[BatchStep] | None = None
+
+    @property
+    def deterministic(self) -> bool:  # type: ignore[override]
+        config = self.config
+        queries = [step.query or "" for step in config.steps]
+        queries += [config.window.join.query] if config.window and config.window.join else []
+        return not (
+            any(_VOLATILE.search(query) for query in queries)
+            or any(step.type == "python" or step.lookups for step in config.steps)
+            or any(each.metadata or each.files or each.tables for each in config.inputs.values())
+        )
+
+    @property
+    def whole_batches(self) -> bool:
+        """Whether the rows of a batch of the pipeline are passed together."""
+        config = self.config
+        return config.window is not None or any(step.type == "merge" for step in config.steps)
+
+    def validate(self) -> None:
+        super().validate()
+        raise_all(self._errors())
+
+    def _errors(self) -> Iterator[PenstockError]:
+        self._make()
+        assert self._steps is not None
+        for index, step in enumerate(self._steps):
+            with _located("steps", index, step.option) as errors:
+                step.check()
+            yield from errors
+        for name, reader in self._readers.items():
+            with _located("inputs", name, "decode") as errors:
+                reader.check()
+            yield from errors
+        if self._windows is not None:
+            with _located("window", "join", "query") as errors:
+                self._windows.check()
+            yield from errors
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        config = self.config
+        fields: list[pa.Field] = []
+        if config.output.rows is not None:
+            fields += list(arrow_schema(config.output.rows))
+        if config.output.rows is None or config.failures is not None:
+            fields.append(pa.field(PAYLOAD, pa.binary()))
+        fields += [pa.field(name, pa.string()) for name in config.output.columns]
+        if config.failures is not None:
+            fields += [pa.field(name, pa.string()) for name in config.failures.columns]
+            fields.append(pa.field(FAILED, pa.bool_(), nullable=False))
+        return pa.schema(fields)
+
+    def open(self) -> None:
+        self._make()
+
+    def close(self) -> None:
+        for step in self._steps or ():
+            step.close()
+        self._steps = None
+
+    def _make(self) -> None:
+        base, config = self._base, self.config
+        self._steps = [make_step(step, base, self.context.node) for step in config.steps]
+        self._readers = {
+            name: InputReader(name, each, base) for name, each in config.inputs.items()
+        }
+        self._windows = (
+            Windows(config.window, list(config.inputs), base) if config.window is not None else None
+        )
+        self._output = OutputRows(config.output, base)
+        self._failures = OutputRows(config.failures, base) if config.failures is not None else None
+
+    @property
+    def _base(self) -> Path:
+        return self.context.base
+
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if self._steps is None:
+            self._make()
+        assert self._steps is not None
+        schema = self.output(batch.schema)
+        units = self._units(batch)
+        if self._windows is not None:
+            units = iter(list(self._windows.merge(list(units))))
+        items: Iterator[Item] = (Item((unit,), unit.batch, unit.error) for unit in units)
+        for step in self._steps:
+            items = step.apply(items)
+        for item in failures_as_items(items, self._output.rows):
+            if item.error is None:
+                assert item.batch is not None
+                yield self._completed(item.batch, schema, failed=False)
+            elif self._failures is None:
+                if self.whole_batches:
+                    raise item.error
+                raise FailedRow(item.units[0].index, item.error)
+            else:
+                for unit in item.units:
+                    yield self._completed(self._failures.rows(unit.original), schema, failed=True)
+
+    def _units(self, batch: pa.RecordBatch) -> Iterator[Unit]:
+        names = batch.column(INPUT).to_pylist() if INPUT in batch.schema.names else None
+        first = next(iter(self._readers))
+        for index in range(batch.num_rows):
+            name = names[index] if names is not None else first
+            yield from self._readers[name].units(batch.slice(index, 1), index)
+
+    def _completed(self, rows: pa.RecordBatch, schema: pa.Schema, failed: bool) -> pa.RecordBatch:
+        columns = []
+        for field in schema:
+            if field.name == FAILED:
+                columns.append(pa.array([failed] * rows.num_rows, pa.bool_()))
+            elif field.name in rows.schema.names:
+                columns.append(_cast(rows.column(field.name), field.type))
+            else:
+                columns.append(pa.nulls(rows.num_rows, field.type))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Returns a column of a declared type. Times have microseconds."""
+    return column if column.type.equals(type_) else column.cast(type_, safe=False)
+
+
+@contextmanager
+def _located(*option: str | int) -> Iterator[list[PenstockError]]:
+    """Yields a list, which gets the errors of the block at an option."""
+    errors: list[PenstockError] = []
+    try:
+        yield errors
+    except (UserError, ValidationErrors) as error:
+        for inner in flatten_errors(error):
+            if isinstance(inner, OptionError) and inner.option:
+                located = OptionError.of(
+                    *option[:-1], *inner.option, message=inner.message, code=inner.code,
+                    hint=inner.hint, line_and_column=inner.line_and_column, length=inner.length,
+                )  # fmt: skip
+            elif isinstance(inner, PlanError):
+                located = OptionError.of(
+                    *option, message=inner.message, code=inner.code, hint=inner.hint
+                )
+            else:
+                errors.append(inner)
+                continue
+            errors.append(located)
+
+
