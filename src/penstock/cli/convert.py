@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files
+from penstock.cli.options import Dialect, Files, Strict
 
 Language = Annotated[
     Literal["sql", "yaml"] | None,
@@ -18,7 +18,9 @@ Language = Annotated[
 ]
 
 
-def convert(files: Files, /, *, to: Language = None) -> None:
+def convert(
+    files: Files, /, *, to: Language = None, dialect: Dialect = None, strict: Strict = False
+) -> None:
     """Print a pipeline as one SQL script or one YAML file.
 
     One YAML file is printed as a SQL script, a SQL script as YAML. Several files and their includes
@@ -31,6 +33,9 @@ def convert(files: Files, /, *, to: Language = None) -> None:
       penstock convert shop.sql > shop.yaml
       penstock convert base.yaml production.yaml > merged.yaml
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     paths = [str(file) for file in files]
     if (to or _default(paths)) == "sql":
         _print_script(paths)

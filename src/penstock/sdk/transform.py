@@ -31,8 +31,8 @@ class Transform(Component[C]):
     deterministic: bool = False
     """Whether the same input always gives the same output."""
     whole_batches: bool = False
-    """Whether `apply` gets all rows of a batch of the pipeline at once, in one task. An exception is
-    then the error of all rows."""
+    """Whether `apply` gets all rows of a batch of the pipeline at once, in one task. An exception
+    is then the error of all rows."""
 
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -26,6 +28,32 @@ BUILT_IN = {
     DEFAULT: "penstock.spec.yaml.front_end:YamlFrontEnd",
 }
 """The front ends of Penstock by language, in the order in which they are asked for a file."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of the user: the language of the files, by default as recognized.
+
+    With `strict` options that a language ignores are errors.
+    """
+
+    language: str | None = None
+    strict: bool = False
+
+
+_DEFAULT_CHOICE = Choice()
+CHOICE: ContextVar[Choice] = ContextVar("CHOICE", default=_DEFAULT_CHOICE)
+"""The choice for the files that are read from now on."""
+
+
+def choose(language: str | None, strict: bool) -> None:
+    """Sets the choice for the files that are read from now on. Raises SpecError."""
+    if language is not None and language not in front_ends():
+        raise SpecError(
+            f'there is no dialect "{language}"', code="unknown-language",
+            hint=f"use one of {', '.join(front_ends())}",
+        )  # fmt: skip
+    CHOICE.set(Choice(language, strict))
 
 
 class FrontEnd(Protocol):
@@ -106,6 +134,9 @@ def document_front_end(path: str) -> DocumentFrontEnd:
 
 
 def _language(path: str) -> str:
+    chosen = CHOICE.get().language
+    if chosen is not None and not is_test_file(path):
+        return chosen
     others = {name: each for name, each in front_ends().items() if name != DEFAULT}
     return next((name for name, each in others.items() if each.accepts(path)), DEFAULT)
 

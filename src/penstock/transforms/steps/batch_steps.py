@@ -57,10 +57,10 @@ class BatchStep(ABC):
     def apply(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yields the batches of the step. A failure is the error of an item."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Checks the texts of the step. Raises UserError."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Releases resources."""
 
 
@@ -136,7 +136,9 @@ class Encode(RowStep):
         others = [i for i, name in enumerate(batch.schema.names) if name != column]
         rows = batch.select(others)
         fields = self.config.fields
-        encoded = rows if fields is None else rows.select([n for n in rows.schema.names if n in fields])
+        encoded = (
+            rows if fields is None else rows.select([n for n in rows.schema.names if n in fields])
+        )
         values = pa.array(self._codec.encode(encoded), pa.binary())
         return rows.append_column(column, values)
 

@@ -29,7 +29,7 @@ class PayloadCodec(ABC):
         """Returns the payload of each row, by default as JSON. Raises EncodeError."""
         return encode_json(batch)
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Checks the definitions of the format. Raises UserError."""
 
 

@@ -56,6 +56,8 @@ class TableQuery(Config):
     """The URL of the database."""
     path: UserPath | None = None
     """The file of the database."""
+    auth: dict[str, str] | None = None
+    """The credentials, as the source of the database has them."""
     tls: bool | dict[str, Any] | None = None
     """TLS of the connection, as the source of the database has it."""
 
@@ -140,6 +142,8 @@ class RedisLookup(Config):
     """The keys of the rows."""
     url: str | list[str]
     """The server, or nodes of a cluster."""
+    auth: dict[str, str] | None = None
+    """The user name and the password."""
     cluster: bool = False
     """Connect to a Redis Cluster."""
     kind: Literal["string", "list"] = "string"
@@ -199,8 +203,10 @@ class TargetTable(Config):
     """The file of the database."""
     table: str
     """The table."""
+    auth: dict[str, str] | None = None
+    """The credentials, as the source of the database has them."""
     tls: bool | dict[str, Any] | None = None
-    """TLS of the connection."""
+    """TLS of the connection, as the source of the database has it."""
     columns: list[str] | None = None
     """The columns, if not all."""
 

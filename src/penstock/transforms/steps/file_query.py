@@ -9,15 +9,12 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, Permanent
-from penstock.sdk import Format, registry
+from penstock.core.errors import Permanent
 from penstock.transforms.steps.config import FileQuery
 from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
-
-_SUFFIXES = {"json": (".json", ".jsonl", ".ndjson"), "csv": (".csv",), "parquet": (".parquet",)}
 
 
 def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
@@ -30,8 +27,6 @@ def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
         _register(context, config, path)
         query = config.query or f'SELECT * FROM "{config.table}"'
         frame = plan_query(context, query)
-    except (FileNotFoundError, DecodeError):
-        raise
     except Exception as error:
         raise Permanent(
             f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
@@ -65,31 +60,10 @@ def _register(context: SessionContext, config: FileQuery, path: str) -> None:
         context.register_csv(table, path, has_header=True, file_extension=suffix or ".csv")
     elif config.format == "parquet":
         context.register_parquet(table, path, file_extension=suffix or ".parquet")
-    elif "://" not in path:
-        context.register_record_batches(table, [_local_batches(config.format, path)])
     elif config.format == "avro":
         context.register_avro(table, path, file_extension=suffix or ".avro")
     else:
         context.register_arrow(table, path, file_extension=suffix or ".arrow")
-
-
-def _local_batches(type_: str, path: str) -> list[pa.RecordBatch]:
-    """Returns the rows of a local file that a format of Penstock reads."""
-    class_ = registry.find("format", type_)
-    format_: Any = class_.create(class_.config_type())
-    assert isinstance(format_, Format)
-    with Path(path).open("rb") as file:
-        columns = format_.infer_file(file)
-    if columns is None:
-        raise DecodeError(f"{path} is not a file of {type_}", code=f"not-{type_}")
-    from penstock.sdk import Read
-
-    failures: list[Any] = []
-    with Path(path).open("rb") as file:
-        rows = list(format_.read_file(file, columns, path, Read(reject=lambda *args: failures.append(args))))
-    if failures:
-        raise DecodeError(f"{path} has invalid rows", code=f"not-{type_}")
-    return [batch for batch, _ in rows] or [columns.empty_table().to_batches()[0]]
 
 
 def _register_store(context: SessionContext, config: FileQuery) -> None:

@@ -146,9 +146,13 @@ def _nested(value: Any, type_: pa.DataType) -> Any:
 def _time_text(value: datetime) -> str:
     nanosecond = getattr(value, "nanosecond", 0)
     text = value.replace(tzinfo=None).isoformat(timespec="seconds")
-    fraction = f"{value.microsecond:06d}{nanosecond:03d}".rstrip("0") if value.microsecond or nanosecond else ""
+    fraction = (
+        f"{value.microsecond:06d}{nanosecond:03d}".rstrip("0")
+        if value.microsecond or nanosecond
+        else ""
+    )
     fraction = fraction.ljust(3 * math.ceil(len(fraction) / 3), "0") if fraction else ""
-    zone = "" if value.utcoffset() is None else "Z" if not value.utcoffset() else value.strftime("%:z")
+    zone = (
+        "" if value.utcoffset() is None else "Z" if not value.utcoffset() else value.strftime("%:z")
+    )
     return text + (f".{fraction}" if fraction else "") + zone
-
-

@@ -50,7 +50,7 @@ class LookupReader:
         if self._client is None:
             urls = [self.config.url] if isinstance(self.config.url, str) else self.config.url
             class_: Any = redis.RedisCluster if self.config.cluster else redis.Redis
-            self._client = class_.from_url(urls[0])
+            self._client = class_.from_url(urls[0], **(self.config.auth or {}))
         return self._client
 
     def close(self) -> None:

@@ -28,8 +28,11 @@ class OutputRows:
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the rows to write. Raises EncodeError, or Rejected."""
-        arrays = {name: pa.array(each.evaluate(batch), pa.string()) for name, each in self._columns.items()}
-        if self.config.rows is not None:
+        arrays = {
+            name: pa.array(each.evaluate(batch), pa.string())
+            for name, each in self._columns.items()
+        }
+        if self.config.rows is not None or self.config.target is not None:
             names = list(dict.fromkeys(batch.schema.names))
             arrays |= {name: batch.column(batch.schema.names.index(name)) for name in names}
         else:

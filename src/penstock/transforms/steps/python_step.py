@@ -45,9 +45,7 @@ class PythonFunction:
                 if resolved not in sys.path:
                     sys.path.insert(0, resolved)
             if self.config.code is not None:
-                self._function = load_code(
-                    self.config.code, str(self.config.function), self._node
-                )
+                self._function = load_code(self.config.code, str(self.config.function), self._node)
             else:
                 module = importlib.import_module(str(self.config.module))
                 self._function = getattr(module, str(self.config.function))

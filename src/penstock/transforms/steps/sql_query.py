@@ -74,7 +74,11 @@ class BatchQuery:
 
 
 def _table_name(name: str) -> str:
-    return name if name.isidentifier() and name == name.lower() else '"' + name.replace('"', '""') + '"'
+    return (
+        name
+        if name.isidentifier() and name == name.lower()
+        else '"' + name.replace('"', '""') + '"'
+    )
 
 
 def error_text(error: Exception) -> str:
@@ -85,9 +89,11 @@ def error_text(error: Exception) -> str:
 def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     """Returns batches as one, with plain types. Columns may have the same name."""
     if not batches:
-        return without_views(pa.RecordBatch.from_arrays(
-            [pa.array([], field.type) for field in schema], schema=schema
-        ))
+        return without_views(
+            pa.RecordBatch.from_arrays(
+                [pa.array([], field.type) for field in schema], schema=schema
+            )
+        )
     if len(batches) == 1:
         return without_views(batches[0])
     columns = [

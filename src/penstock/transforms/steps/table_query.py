@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.core.errors import Permanent
-from penstock.sdk import Context, registry
-from penstock.transforms.steps.config import TableQuery
+from penstock.sdk import Context, Read, Source, registry
+from penstock.transforms.steps.config import TableQuery, TargetTable
 from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
 
 if TYPE_CHECKING:
@@ -73,29 +73,35 @@ def _rows(config: TableQuery, schema: str, name: str) -> Any:
 def _read_table(config: TableQuery, schema: str, name: str) -> pa.Table:
     if config.type == "duckdb":
         return _read_duckdb(config, schema, name)
-    class_ = registry.find("source", config.type)
-    options: dict[str, Any] = {"table": f"{schema}.{name}" if config.type != "sqlite" else name}
-    options |= {"path": str(config.path)} if config.path else {"url": config.url}
-    if config.tls is not None:
-        options["tls"] = config.tls
-    source: Any = class_.create(class_.config_type(**options), Context())
-    columns = source.infer_schema()
-    source.columns = columns
+    table = name if config.type in {"sqlite", "mysql"} else f"{schema}.{name}"
+    source: Any = open_source(config, table)
+    source.columns = source.infer_schema()
     start = source.initial_offset()
     end = source.latest_offset(start)
-    from penstock.sdk import Read
-
     batches = [
         batch
         for partition in source.partitions(start, end)
         for batch in source.read(partition, Read())
     ]
-    return pa.Table.from_batches(batches, schema=columns)
+    return pa.Table.from_batches(batches, schema=source.columns)
+
+
+def open_source(config: TableQuery | TargetTable, table: str) -> Source[Any]:
+    """Returns the source of a table of a database."""
+    class_ = registry.find("source", config.type)
+    given = {
+        "path": None if config.path is None else str(config.path),
+        "url": config.url, "auth": config.auth, "tls": config.tls,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    source = class_.create(class_.config_type(table=table, **options), Context())
+    assert isinstance(source, Source)
+    return source
 
 
 def _read_duckdb(config: TableQuery, schema: str, name: str) -> pa.Table:
     import duckdb
 
     with duckdb.connect(str(config.path), read_only=True) as connection:
-        table: pa.Table = connection.execute(f'SELECT * FROM "{schema}"."{name}"').to_arrow_table()
+        table: pa.Table = connection.sql(f'SELECT * FROM "{schema}"."{name}"').to_arrow_table()
         return table

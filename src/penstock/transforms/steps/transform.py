@@ -18,12 +18,14 @@ from penstock.core.errors import (
     flatten_errors,
     raise_all,
 )
+from penstock.core.text import did_you_mean
 from penstock.sdk import Transform
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
 from penstock.transforms.steps.config import StepsConfig
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
+from penstock.transforms.steps.table_query import open_source
 from penstock.transforms.steps.units import INPUT, InputReader, Unit
 from penstock.transforms.steps.windows import Windows
 
@@ -56,6 +58,7 @@ class Steps(Transform[StepsConfig]):
     extra = "datafusion"
     client_modules = ("datafusion",)
     _steps: Sequence[BatchStep] | None = None
+    _target: pa.Schema | None = None
 
     @property
     def deterministic(self) -> bool:  # type: ignore[override]
@@ -96,16 +99,34 @@ class Steps(Transform[StepsConfig]):
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         config = self.config
-        fields: list[pa.Field] = []
-        if config.output.rows is not None:
-            fields += list(arrow_schema(config.output.rows))
-        if config.output.rows is None or config.failures is not None:
+        rows = self._declared_rows()
+        fields: list[pa.Field] = list(rows or ())
+        if rows is None or config.failures is not None:
             fields.append(pa.field(PAYLOAD, pa.binary()))
         fields += [pa.field(name, pa.string()) for name in config.output.columns]
         if config.failures is not None:
             fields += [pa.field(name, pa.string()) for name in config.failures.columns]
             fields.append(pa.field(FAILED, pa.bool_(), nullable=False))
         return pa.schema(fields)
+
+    def _declared_rows(self) -> pa.Schema | None:
+        """Returns the columns in place of a payload, which a table in a database may have."""
+        output = self.config.output
+        if output.rows is not None:
+            return arrow_schema(output.rows)
+        if output.target is not None and self._target is None:
+            columns = open_source(output.target, output.target.table).infer_schema() or pa.schema(
+                []
+            )
+            named = output.target.columns
+            unknown = [name for name in named or () if name not in columns.names]
+            if unknown:
+                raise PlanError(
+                    f'the table {output.target.table} has no column "{unknown[0]}"',
+                    code="unknown-column", hint=did_you_mean(unknown[0], columns.names),
+                )  # fmt: skip
+            self._target = pa.schema([each for each in columns if not named or each.name in named])
+        return self._target
 
     def open(self) -> None:
         self._make()
@@ -199,5 +220,3 @@ def _located(*option: str | int) -> Iterator[list[PenstockError]]:
                 errors.append(inner)
                 continue
             errors.append(located)
-
-

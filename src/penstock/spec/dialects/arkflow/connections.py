@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.spec.dialects.arkflow.options import Option, Options, options
+from urllib.parse import unquote
+
+from penstock.spec.dialects.arkflow.options import Option, options
 from penstock.spec.dialects.arkflow.reading import Reading
 from penstock.spec.dialects.arkflow.trees import Tree
 
@@ -85,6 +87,8 @@ def nats_connection(reading: Reading) -> dict[str, Tree]:
         found["auth"] = {"token": auth.get("token")}
     elif auth is not None:
         found["auth"] = {"username": auth.get("username"), "password": auth.get("password")}
+    elif len(urls) == 1:
+        found["url"], found["auth"] = without_credentials(str(urls[0]))
     return found
 
 
@@ -113,7 +117,8 @@ def redis_connection(reading: Reading) -> dict[str, Tree]:
     if mode.text("type") == "cluster":
         urls: list[Tree] = [*mode.texts("urls")] or [mode.text("url")]
         return {"url": urls, "cluster": True}
-    return {"url": mode.text("url") or next(iter(mode.texts("urls")), "")}
+    url, auth = without_credentials(mode.text("url") or next(iter(mode.texts("urls")), ""))
+    return {"url": url, "auth": auth}
 
 
 def database_tls(reading: Reading) -> Tree:
@@ -129,3 +134,15 @@ def database_tls(reading: Reading) -> Tree:
         "key": ssl.get("client_key"),
         "verify": mode.startswith("verify"), "verify_hostname": mode == "verify_full",
     }  # fmt: skip
+
+
+def without_credentials(url: str) -> tuple[str, Tree]:
+    """Returns a URL without its user and password, and these as `auth`; None without any."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not separator or not at:
+        return url, None
+    name, _, password = user.partition(":")
+    auth = {"username": unquote(name) or None, "password": unquote(password) or None}
+    return f"{scheme}://{host}{slash}{path}", {key: text for key, text in auth.items() if text}

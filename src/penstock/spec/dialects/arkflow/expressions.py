@@ -10,9 +10,7 @@ from penstock.spec.dialects.arkflow.reading import Reading
 from penstock.spec.dialects.arkflow.trees import Tree
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
-_EXPRESSION = options(
-    Option("type", choices=("value", "expr")), Option("value", "any"), "expr"
-)
+_EXPRESSION = options(Option("type", choices=("value", "expr")), Option("value", "any"), "expr")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")
 
 
@@ -82,5 +80,3 @@ def _escaped(value: Tree) -> Tree:
     text = re.sub(r"(?<!\$)\{", "{{", value.written)
     text = re.sub(r"\}", "}}", text) if "{{" in text and "${" not in text else text
     return value if text == value.written else text
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.spec.dialects.arkflow.connections import database_tls
+from penstock.spec.dialects.arkflow.connections import database_tls, without_credentials
 from penstock.spec.dialects.arkflow.options import ENVELOPE, Option, options, refused
 from penstock.spec.dialects.arkflow.plans import InputPlan
 from penstock.spec.dialects.arkflow.reading import Reading
@@ -113,17 +113,18 @@ def read_sql(reading: Reading) -> InputPlan:
             code="missing-option",
         )  # fmt: skip
     path = database.text("path") or database.text("uri").removeprefix("sqlite://")
+    url, auth = without_credentials(to_url(database.text("uri")))
     tables: dict[str, Tree] = {
         "query": reading.get("select_sql"), "type": type_, "tls": database_tls(database),
         "catalog": database.text("name") or "flow",
-        "url": to_url(type_, database.text("uri")) if required == "uri" else None,
+        "url": url if required == "uri" else None, "auth": auth,
         "path": path if required == "path" else None,
     }  # fmt: skip
     return InputPlan({**ONE_ROW}, {"tables": tables}, ("run",), is_bounded=True)
 
 
-def to_url(type_: str, uri: str) -> str:
+def to_url(uri: str) -> str:
     """Returns the URL of a database in the form of Penstock."""
-    return f"postgresql://{uri.removeprefix('postgres://')}" if uri.startswith("postgres://") else uri
-
-
+    return (
+        f"postgresql://{uri.removeprefix('postgres://')}" if uri.startswith("postgres://") else uri
+    )

@@ -227,7 +227,10 @@ def metadata_of(type_: str, mentions: bool) -> tuple[dict[str, Tree], tuple[str,
     """
     if type_ != "kafka" and not mentions:
         return {}, ()
-    common: dict[str, Tree] = {"__meta_source": {"value": type_}, "__meta_ingest_time": {"now": True}}
+    common: dict[str, Tree] = {
+        "__meta_source": {"value": type_},
+        "__meta_ingest_time": {"now": True},
+    }
     found = METADATA.get(type_, {})
     order = METADATA["kafka"]
     merged = {**common, **found}

@@ -22,8 +22,8 @@ from penstock.spec.dialects.arkflow.trees import Tree
 from penstock.spec.tree.nodes import MappingNode
 
 _NATS_MODE = options(
-    Option("type", required=True, choices=("regular", "jet_stream")), Option("subject", "any", True),
-    "stream",
+    Option("type", required=True, choices=("regular", "jet_stream")),
+    Option("subject", "any", True), "stream",
 )  # fmt: skip
 _REDIS_TYPE = options(
     Option("type", required=True, choices=("publish", "list", "hashes", "strings")),
@@ -84,7 +84,11 @@ def kafka(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
             reading.where("exactly_once"), code="missing-option",
         )  # fmt: skip
     properties = {"client.id": reading.get("client_id")} if reading.get("client_id") else {}
-    if reading.get("acks") is not None and not exactly_once and reading.text("acks") not in {"all", "-1"}:
+    if (
+        reading.get("acks") is not None
+        and not exactly_once
+        and reading.text("acks") not in {"all", "-1"}
+    ):
         reading.findings.warn(
             f'"acks" of {reading.subject} has no effect: the sink awaits all replicas',
             reading.where("acks"),

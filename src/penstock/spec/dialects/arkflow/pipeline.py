@@ -13,9 +13,7 @@ from penstock.spec.tree.nodes import MappingNode, SequenceNode
 _SERVER = "run with --listen ADDRESS, which serves /health, /ready and /metrics"
 _LOG = "run with --log json and --log-level LEVEL"
 _CONTROL = "Penstock has no control interface over HTTP"
-LOGGING = options(
-    unneeded("level", _LOG), unneeded("file_path", _LOG), unneeded("format", _LOG)
-)
+LOGGING = options(unneeded("level", _LOG), unneeded("file_path", _LOG), unneeded("format", _LOG))
 HEALTH = options(
     unneeded("enabled", _SERVER), unneeded("address", _SERVER), unneeded("health_path", _SERVER),
     unneeded("readiness_path", _SERVER), unneeded("liveness_path", _SERVER),
@@ -77,12 +75,11 @@ def _prefix(reading: Reading, index: int, count: int, known: set[str]) -> str:
     if ident and ident in known:
         reading.findings.error(
             f'two streams have the id "{ident}"',
-            node.location if node is not None else reading.node.location, code="duplicate-name",
+            node.location if node is not None else reading.node.location,
+            code="duplicate-name",
         )
     known.add(ident)
     if count == 1:
         return ""
     name = re.sub(r"\W", "_", ident) if ident else f"stream_{index}"
     return f"_{name}_" if name[:1].isdigit() else f"{name}_"
-
-

@@ -157,5 +157,3 @@ def last_columns(steps: Sequence[tuple[str, str]]) -> list[str] | None:
         quoted = isinstance(identifier, exp.Identifier) and identifier.quoted
         names.append(each.alias_or_name if quoted else each.alias_or_name.lower())
     return names
-
-

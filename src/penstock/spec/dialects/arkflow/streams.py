@@ -150,9 +150,7 @@ class StreamReader:
         query = {"type": "sql", "sql": " UNION ALL ".join(parts)}
         return self._add("transforms", "inputs", query, at)
 
-    def _steps(
-        self, pipeline: Reading | None
-    ) -> tuple[list[Tree], list[str] | None, float | None]:
+    def _steps(self, pipeline: Reading | None) -> tuple[list[Tree], list[str] | None, float | None]:
         """Returns the steps, the columns after them if known, and the time of a batch."""
         steps: list[Tree] = []
         queries: list[tuple[str, str]] = []
@@ -173,7 +171,9 @@ class StreamReader:
             queries.append((type_, query.written if isinstance(query, ScalarNode) else ""))
             if type_ == "batch":
                 timeout = reading.value("timeout_ms")
-                seconds = timeout / 1000 if isinstance(timeout, int) else reading.seconds("interval")
+                seconds = (
+                    timeout / 1000 if isinstance(timeout, int) else reading.seconds("interval")
+                )
         return steps, processors.last_columns(queries), seconds
 
     def _temporaries(self) -> processors.Temporaries:
@@ -198,7 +198,8 @@ class StreamReader:
         type_, reading = found
         if type_ in {"sliding_window", "session_window"} and not all(p.is_bounded for p in plans):
             reading.refuse(
-                "type", "its windows span batches of an input that does not end",
+                "type",
+                "its windows span batches of an input that does not end",
                 hint="use tumbling_window, or windows of event time in a SQL script of Penstock",
             )
         return read_buffer(reading, type_)
@@ -222,9 +223,7 @@ class StreamReader:
             reading.refuse("codec", "rows of a table have no payload")
         return plan
 
-    def _sinks(
-        self, output: OutputPlan, errors: OutputPlan | None, seconds: float | None
-    ) -> None:
+    def _sinks(self, output: OutputPlan, errors: OutputPlan | None, seconds: float | None) -> None:
         interval = f"{round(seconds * 1e6)}us" if seconds else None
         results = self._name("pipeline")
         if errors is not None:
@@ -273,10 +272,10 @@ def _select(name: str, plan: InputPlan, columns: Sequence[str]) -> str:
              "offset": "BIGINT", "key": "BINARY", "timestamp": "TIMESTAMP",
              "publish_time": "TIMESTAMP"}  # fmt: skip
     selected = [
-        column if column in plan.columns else f"CAST(NULL AS {types.get(column, 'STRING')}) AS {column}"
+        column
+        if column in plan.columns
+        else f"CAST(NULL AS {types.get(column, 'STRING')}) AS {column}"
         for column in columns
     ]
     text = plan.name.replace("\\", "\\\\").replace("'", "\\'")
     return f"SELECT {', '.join(selected)}, '{text}' AS __input__ FROM {quote_name(name)}"
-
-

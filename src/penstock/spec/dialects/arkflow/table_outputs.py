@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.spec.dialects.arkflow.connections import database_tls
+from penstock.spec.dialects.arkflow.connections import database_tls, without_credentials
 from penstock.spec.dialects.arkflow.file_inputs import to_url
 from penstock.spec.dialects.arkflow.options import ENVELOPE, Option, options, unneeded
 from penstock.spec.dialects.arkflow.plans import OutputPlan
@@ -54,7 +54,8 @@ def read_sql(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
         path = database.text("path") or database.text("uri").removeprefix("sqlite://")
         connection["path"] = path
     else:
-        connection["url"] = to_url(type_, database.text("uri"))
+        url, auth = without_credentials(to_url(database.text("uri")))
+        connection |= {"url": url, "auth": auth}
         connection["tls"] = database_tls(database)
     sink: dict[str, Tree] = {**connection, "table": table, "create": False}
     if reading.value("upsert", False) is True:
@@ -75,13 +76,14 @@ def read_sql(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
 
 
 def read_mongodb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
-    uri = reading.text("uri")
+    uri, auth = without_credentials(reading.text("uri"))
     base, _, query = uri.partition("?")
     scheme, _, rest = base.partition("://")
     host = rest.partition("/")[0]
     url = f"{scheme}://{host}/{reading.text('database')}" + (f"?{query}" if query else "")
     sink: dict[str, Tree] = {
         "type": "mongodb", "url": url, "collection": reading.get("collection"), "nulls": "omit",
+        "auth": auth,
     }  # fmt: skip
     if reading.get("codec") is not None:
         reading.refuse("codec", "documents have no payload")
@@ -91,7 +93,7 @@ def read_mongodb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
             reading.node.location, code="missing-schema",
             hint="end the pipeline with a sql processor that names each column, without *",
         )  # fmt: skip
-    return OutputPlan(sink, rows={name: "VARIANT" for name in columns or ()}, is_payload=False)
+    return OutputPlan(sink, rows=dict.fromkeys(columns or (), "VARIANT"), is_payload=False)
 
 
 def read_influxdb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
@@ -126,5 +128,3 @@ def read_influxdb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan
     if size is not None:
         sink["batch"] = {"max_records": size}
     return OutputPlan(sink, rows=rows, is_payload=False)
-
-
