@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def _image(value: Any) -> dict[str, Any] | None:
 class FormatCodec(PayloadCodec):
     """A format of Penstock, whose columns come from definitions or from a schema registry."""
 
-    def __init__(self, type_: str, options: dict[str, Any], base: Path) -> None:
+    def __init__(self, type_: str, options: Callable[[], dict[str, Any]], base: Path) -> None:
         self._type, self._options, self._base = type_, options, base
         self._format: Format[Any] | None = None
 
@@ -85,7 +86,7 @@ class FormatCodec(PayloadCodec):
     def format(self) -> Format[Any]:
         if self._format is None:
             class_ = registry.find("format", self._type)
-            config = class_.config_type(**self._options)
+            config = class_.config_type(**self._options())
             format_ = class_.create(config, Context(base=self._base))
             assert isinstance(format_, Format)
             self._format = format_
@@ -138,7 +139,9 @@ class RegistryCodec(PayloadCodec):
         }
         if config.message:
             options["protobuf"]["message"] = config.message
-        self._codecs = {name: FormatCodec(name, each, base) for name, each in options.items()}
+        self._codecs = {
+            name: FormatCodec(name, partial(dict, each), base) for name, each in options.items()
+        }
         self._known: PayloadCodec | None = self._codecs["protobuf"] if config.message else None
 
     def decode(self, payloads: Sequence[bytes | None]) -> pa.RecordBatch:
@@ -162,7 +165,7 @@ def make_codec(config: Codec, base: Path) -> PayloadCodec:
         return DebeziumCodec()
     if config.type == "registry":
         return RegistryCodec(config, base)
-    return FormatCodec("protobuf", _protobuf_options(config, base), base)
+    return FormatCodec("protobuf", partial(_protobuf_options, config, base), base)
 
 
 def _protobuf_options(config: Codec, base: Path) -> dict[str, Any]:

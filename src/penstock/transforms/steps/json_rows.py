@@ -152,7 +152,6 @@ def _time_text(value: datetime) -> str:
         else ""
     )
     fraction = fraction.ljust(3 * math.ceil(len(fraction) / 3), "0") if fraction else ""
-    zone = (
-        "" if value.utcoffset() is None else "Z" if not value.utcoffset() else value.strftime("%:z")
-    )
+    offset = value.utcoffset()
+    zone = "" if offset is None else value.isoformat()[-6:] if offset else "Z"
     return text + (f".{fraction}" if fraction else "") + zone
