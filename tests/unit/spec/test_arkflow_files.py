@@ -128,13 +128,20 @@ def test_errors_are_in_the_file(tmp_path: Path, text: str, message: str, line: i
 
 
 def test_accepted_options_without_effect_say_so(tmp_path: Path) -> None:
-    text = "logging: {level: info}\nhealth_check: {address: '127.0.0.1:8080'}\n" + stream()
+    text = "logging: {level: info}\nhealth_check: {api_token: t}\n" + stream()
     messages = [str(warning) for warning in parse(tmp_path, text).warnings]
     assert messages == [
         '"level" of logging has no effect: run with --log json and --log-level LEVEL',
-        '"address" of health_check has no effect: run with --listen ADDRESS, which serves /health, '
-        "/ready and /metrics",
+        '"api_token" of health_check has no effect: Penstock has no control interface over HTTP',
     ]
+
+
+def test_health_check_is_endpoints_of_the_run(tmp_path: Path) -> None:
+    text = "health_check: {address: ' 0.0.0.0:1 ', health_path: /h}\n" + stream()
+    assert parse(tmp_path, text).data["runtime"]["endpoints"] == {
+        "listen": "0.0.0.0:1", "health": "/h", "ready": "/readiness", "live": "/liveness",
+    }  # fmt: skip
+    assert "runtime" not in parse(tmp_path, "health_check: {enabled: false}\n" + stream()).data
 
 
 def test_variables_and_secrets(tmp_path: Path) -> None:

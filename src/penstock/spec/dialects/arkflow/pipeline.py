@@ -10,13 +10,11 @@ from penstock.spec.dialects.arkflow.streams import STREAM, StreamReader
 from penstock.spec.dialects.arkflow.trees import Tree, to_node
 from penstock.spec.tree.nodes import MappingNode, SequenceNode
 
-_SERVER = "run with --listen ADDRESS, which serves /health, /ready and /metrics"
 _LOG = "run with --log json and --log-level LEVEL"
 _CONTROL = "Penstock has no control interface over HTTP"
 LOGGING = options(unneeded("level", _LOG), unneeded("file_path", _LOG), unneeded("format", _LOG))
 HEALTH = options(
-    unneeded("enabled", _SERVER), unneeded("address", _SERVER), unneeded("health_path", _SERVER),
-    unneeded("readiness_path", _SERVER), unneeded("liveness_path", _SERVER),
+    "enabled:boolean", "address", "health_path", "readiness_path", "liveness_path",
     *(unneeded(name, _CONTROL) for name in (
         "api_prefix", "api_token", "cors_origins", "hub_url", "node_id", "node_token",
         "agent_lease_ttl_ms", "agent_session_ttl_ms", "data_port", "data_host", "observability",
@@ -32,11 +30,11 @@ _ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
     """Returns the tree of the pipeline of a file. Errors and warnings are in `findings`."""
     # The tests of a companion file are merged with the pipeline.
-    others = [entry for entry in root.entries if entry.name in {"tests", "name", "runtime"}]
+    others = [entry for entry in root.entries if entry.name in {"tests", "name"}]
     entries = tuple(entry for entry in root.entries if entry not in others)
     top = Reading(MappingNode(entries, root.location, root.base), "the file", TOP, findings)
     top.map("logging", LOGGING, "logging")
-    top.map("health_check", HEALTH, "health_check")
+    health = top.map("health_check", HEALTH, "health_check")
     sections: dict[str, dict[str, Tree]] = {"sources": {}, "transforms": {}, "sinks": {}}
     streams = top.get("streams")
     items = streams.items if isinstance(streams, SequenceNode) else ()
@@ -54,11 +52,21 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
             "the file has no streams", top.where("streams"), code="no-sources",
             hint="add a stream with input, pipeline and output",
         )  # fmt: skip
-    pipeline = to_node(
-        {name: nodes for name, nodes in sections.items() if nodes}, root, top.where("streams")
-    )
+    tree: dict[str, Tree] = {name: nodes for name, nodes in sections.items() if nodes}
+    if health is not None and health.value("enabled", True) is not False:
+        tree["runtime"] = {"endpoints": _endpoints(health)}
+    pipeline = to_node(tree, root, top.where("streams"))
     assert isinstance(pipeline, MappingNode)
     return MappingNode((*pipeline.entries, *others), pipeline.location, root.base)
+
+
+def _endpoints(health: Reading) -> Tree:
+    return {
+        "listen": health.text("address") or "127.0.0.1:8080",
+        "health": health.text("health_path") or "/health",
+        "ready": health.text("readiness_path") or "/readiness",
+        "live": health.text("liveness_path") or "/liveness",
+    }
 
 
 def _prefix(reading: Reading, index: int, count: int, known: set[str]) -> str:
