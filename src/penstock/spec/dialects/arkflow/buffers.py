@@ -11,12 +11,15 @@ from penstock.spec.dialects.arkflow.trees import Tree
 
 _THREADS = "Spark divides the work"
 _JOIN = options(
-    "query!", Option("codec", "any", True), "value_field", unneeded("thread_num", _THREADS)
+    "query! = the query of a window",
+    Option("codec", "any", True),
+    "value_field",
+    unneeded("thread_num", _THREADS),
 )
 BUFFERS: dict[str, Options] = {
-    "memory": options("type!", "name", "capacity!:integer", "timeout!"),
+    "memory": options("type!", "name", "capacity!:integer = rows of a batch", "timeout! = `batch.interval` of the sink"),
     "tumbling_window": options("type!", "name", "interval", "size", "join:map"),
-    "session_window": options("type!", "name", "gap!", "join:map"),
+    "session_window": options("type!", "name", "gap! = `batch.interval` of the sink", "join:map"),
     "sliding_window": options(
         "type!", "name", "window_size:integer", "slide_size:integer", "size:integer",
         "slide:integer", "interval", Option("join", "any", refused="ArkFlow has no such join"),

@@ -38,14 +38,14 @@ class Options:
 
 
 def options(*items: Option | str) -> Options:
-    """Returns options. A text is `name`, with `!` at its end if required, and `: kind`."""
+    """Returns options. A text is `name`, `!` if required, `:kind`, and `= its reading`."""
     return Options([item if isinstance(item, Option) else _parse(item) for item in items])
 
 
 def _parse(text: str) -> Option:
-    head, _, kind = text.partition(":")
-    name = head.strip()
-    return Option(name.rstrip("!"), kind.strip() or "text", name.endswith("!"))
+    declared, _, reading = text.partition(" = ")
+    name, _, kind = declared.partition(":")
+    return Option(name.rstrip("!"), kind or "text", name.endswith("!"), reading)
 
 
 def unneeded(name: str, reason: str, required: bool = False) -> Option:
@@ -58,5 +58,5 @@ def refused(name: str, reason: str) -> Option:
     return Option(name, "any", refused=reason)
 
 
-ENVELOPE = ("type!", "name", "codec:any")
+ENVELOPE = ("type!", "name = the table of a join", "codec:any = `decode` or `encode`")
 """The options of every input and output."""
