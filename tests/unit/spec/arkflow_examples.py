@@ -62,7 +62,8 @@ INPUTS: list[Example] = [
     (
         """{type: pulsar, service_url: 'pulsar://h:6650', topic: t, subscription_name: s,
         subscription_type: key_shared, retry_config: {max_attempts: 3},
-        auth: {type: oauth2, issuer_url: 'https://i', credentials_url: 'file:///k', audience: a}}""",
+        auth: {type: oauth2, issuer_url: 'https://i', credentials_url: 'file:///k',
+        audience: a}}""",
         {
             "type": "pulsar", "url": "pulsar://h:6650", "subscription_type": "key_shared",
             "auth": {"oauth2": {"issuer_url": "https://i", "key_file": "/k", "audience": "a"}},
@@ -84,7 +85,7 @@ INPUTS: list[Example] = [
      {"type": "memory"}),
     ("{type: parquet, path: x.parquet, store: {type: http, url: 'http://h'}, query: SELECT 1}",
      {"type": "memory"}),
-    ("{type: file, format: json, path: x, object_store: {type: s3, bucket_name: b}, store: {type: gs}}",
+    ("{type: file, format: json, path: x, object_store: {type: s3}, store: {type: gs}}",
      {"type": "memory"}),
     (
         """{type: sql, select_sql: SELECT * FROM flow.public.t, input_type: {type: postgres,

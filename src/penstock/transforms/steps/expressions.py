@@ -25,7 +25,7 @@ class Expression:
         values = self._query.run(batch).column(0)
         if not pa.types.is_string(values.type):
             values = values.cast(pa.string())
-        texts = values.to_pylist()
+        texts: list[str] = values.to_pylist()
         if None in texts:
             raise EncodeError(f"{self.config.expr} is null in a row", code="missing-value")
         return texts

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError, Rejected
+from penstock.core.errors import OptionError, Rejected
 from penstock.core.text import shorten
 from penstock.transforms.steps.json_functions import register_json_functions, translate_json
 
 if TYPE_CHECKING:
     from datafusion import DataFrame, SessionContext
 
+_PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 MAX_ROWS = 8192
 """The largest number of rows of a batch that a query over files or tables makes."""
 
@@ -44,13 +46,17 @@ class BatchQuery:
         self._context = new_context()
 
     def check(self) -> None:
-        """Checks the syntax. Raises PlanError."""
+        """Checks the syntax. Raises OptionError."""
         try:
             plan_query(self._context, self.query)
         except Exception as error:
             text = error_text(error)
             if "ParserError" in text or "SQL error" in text or "not supported: " in text:
-                raise PlanError(text, code="invalid-sql") from error
+                place = _PLACE.search(text)
+                raise OptionError.of(
+                    "query", message=_PLACE.sub("", text), code="invalid-sql",
+                    line_and_column=(int(place[1]), int(place[2])) if place else None,
+                ) from error  # fmt: skip
 
     def run(
         self, batch: pa.RecordBatch, tables: Mapping[str, pa.RecordBatch] | None = None

@@ -88,7 +88,7 @@ def _read_table(config: TableQuery, schema: str, name: str) -> pa.Table:
 
 def open_source(config: TableQuery | TargetTable, table: str) -> Source[Any]:
     """Returns the source of a table of a database."""
-    class_ = registry.find("source", config.type)
+    class_: Any = registry.find("source", config.type)
     given = {
         "path": None if config.path is None else str(config.path),
         "url": config.url, "auth": config.auth, "tls": config.tls,

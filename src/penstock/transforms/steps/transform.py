@@ -72,7 +72,7 @@ class Steps(Transform[StepsConfig]):
         )
 
     @property
-    def whole_batches(self) -> bool:
+    def whole_batches(self) -> bool:  # type: ignore[override]
         """Whether the rows of a batch of the pipeline are passed together."""
         config = self.config
         return config.window is not None or any(step.type == "merge" for step in config.steps)

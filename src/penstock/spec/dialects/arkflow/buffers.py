@@ -17,14 +17,25 @@ _JOIN = options(
     unneeded("thread_num", _THREADS),
 )
 BUFFERS: dict[str, Options] = {
-    "memory": options("type!", "name", "capacity!:integer = rows of a batch", "timeout! = `batch.interval` of the sink"),
+    "memory": options(
+        "type!",
+        "name",
+        "capacity!:integer = rows of a batch",
+        "timeout! = `batch.interval` of the sink",
+    ),
     "tumbling_window": options("type!", "name", "interval", "size", "join:map"),
     "session_window": options("type!", "name", "gap! = `batch.interval` of the sink", "join:map"),
     "sliding_window": options(
-        "type!", "name", "window_size:integer", "slide_size:integer", "size:integer",
-        "slide:integer", "interval", Option("join", "any", refused="ArkFlow has no such join"),
+        "type!",
+        "name",
+        "window_size:integer",
+        "slide_size:integer",
+        "size:integer",
+        "slide:integer",
+        "interval",
+        Option("join", "any", refused="ArkFlow has no such join"),
     ),
-}  # fmt: skip
+}
 """The buffers and their options."""
 
 

@@ -32,16 +32,17 @@ def read_expression(reading: Reading, name: str) -> dict[str, Tree] | None:
         # The form `value: {type: value, value: ...}` of the readme.
         return read_expression(inner, "value")
     if inner.text("type") == "expr" or (inner.get("expr") is not None and nested is None):
-        if inner.get("expr") is None:
-            return _missing(inner, "expr")
-        return {"expr": inner.get("expr")}
-    return {"value": nested} if nested is not None else _missing(inner, "value")
+        return _required(inner, "expr")
+    return _required(inner, "value")
 
 
-def _missing(reading: Reading, name: str) -> None:
+def _required(reading: Reading, name: str) -> dict[str, Tree] | None:
+    if reading.get(name) is not None:
+        return {name: reading.get(name)}
     reading.findings.error(
         f'{reading.subject} requires "{name}"', reading.node.location, code="missing-option"
     )
+    return None
 
 
 def _text(node: ScalarNode) -> dict[str, Tree]:

@@ -14,6 +14,7 @@ from penstock.spec.dialects.arkflow.references import with_references
 from penstock.spec.dialects.arkflow.toml import read_toml
 from penstock.spec.documents.files import read_text
 from penstock.spec.front_end import DocumentFrontEnd
+from penstock.spec.parsed import MissingParts
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import MappingNode
 from penstock.spec.yaml.parse import read_document
@@ -22,6 +23,9 @@ _YAML = re.compile(r"""^["']?(?:streams|jobs)["']?[ \t]*:""", re.MULTILINE)
 _JSON = re.compile(r"""\A\s*\{.*["'](?:streams|jobs)["']\s*:""", re.DOTALL)
 _TOML = re.compile(r"^\s*(?:\[\[?\s*(?:streams|jobs)\s*\]\]?|streams\s*=)", re.MULTILINE)
 _OWN = re.compile(r"""^["']?(?:sources|sinks|transforms)["']?[ \t]*:""", re.MULTILINE)
+
+
+_MISSING = MissingParts(others=True)
 
 
 class ArkflowFrontEnd(DocumentFrontEnd):
@@ -60,4 +64,5 @@ class ArkflowFrontEnd(DocumentFrontEnd):
             root=pipeline,
             errors=(*document.errors, *findings.errors),
             warnings=(*document.warnings, *findings.warnings),
+            missing=_MISSING if findings.errors else document.missing,
         )

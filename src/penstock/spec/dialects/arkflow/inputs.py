@@ -34,38 +34,90 @@ _POINT = options(
 
 INPUTS: dict[str, Options] = {
     "kafka": options(
-        *ENVELOPE, "brokers!:list = `brokers`", "topics!:list = `topic`", "consumer_group! = `group`", "start_from_latest:boolean = `start: committed` and `reset`",
-        "client_id = the name of the client", unneeded("fetch_min_bytes", FETCH), unneeded("fetch_max_bytes", FETCH),
-        unneeded("fetch_max_partition_bytes", FETCH), unneeded("fetch_wait_max_ms", FETCH),
+        *ENVELOPE,
+        "brokers!:list = `brokers`",
+        "topics!:list = `topic`",
+        "consumer_group! = `group`",
+        "start_from_latest:boolean = `start: committed` and `reset`",
+        "client_id = the name of the client",
+        unneeded("fetch_min_bytes", FETCH),
+        unneeded("fetch_max_bytes", FETCH),
+        unneeded("fetch_max_partition_bytes", FETCH),
+        unneeded("fetch_wait_max_ms", FETCH),
         "security:map = `tls` and `auth`",
         unneeded("transactional_offsets", "offsets are in the checkpoint of the run"),
     ),
     "mqtt": options(
-        *ENVELOPE, "host! = `url`", "port!:integer = `url`", "client_id = the name of the client", "topics!:list = `topic`", "username = `auth`", "password = `auth`",
-        "qos:integer = `qos`; other numbers are 1", "clean_session:boolean = `clean_start`", "keep_alive:integer = `keep_alive`", "tls:map = `tls`",
+        *ENVELOPE,
+        "host! = `url`",
+        "port!:integer = `url`",
+        "client_id = the name of the client",
+        "topics!:list = `topic`",
+        "username = `auth`",
+        "password = `auth`",
+        "qos:integer = `qos`; other numbers are 1",
+        "clean_session:boolean = `clean_start`",
+        "keep_alive:integer = `keep_alive`",
+        "tls:map = `tls`",
     ),
-    "http": options(*ENVELOPE, "address! = `listen`", "path = `path`", "cors_enabled:boolean = `cors`", "auth:map = `auth`"),
+    "http": options(
+        *ENVELOPE,
+        "address! = `listen`",
+        "path = `path`",
+        "cors_enabled:boolean = `cors`",
+        "auth:map = `auth`",
+    ),
     "file": FILE,
     "generate": options(
-        *ENVELOPE, "context! = the payload", "interval! = `rate`, or the time of a poll", "count:integer = the number of messages in all", "batch_size:integer = the messages of a batch"
+        *ENVELOPE,
+        "context! = the payload",
+        "interval! = `rate`, or the time of a poll",
+        "count:integer = the number of messages in all",
+        "batch_size:integer = the messages of a batch",
     ),
     "memory": options(*ENVELOPE, "messages:list = `payloads`"),
     "modbus": options(
-        *ENVELOPE, "addr! = `connect`", "slave_id!:integer = `unit_id`", "interval! = `rate`, or the time of a poll", "points!:list = `points`; one value is a list, too"
+        *ENVELOPE,
+        "addr! = `connect`",
+        "slave_id!:integer = `unit_id`",
+        "interval! = `rate`, or the time of a poll",
+        "points!:list = `points`; one value is a list, too",
     ),
     "multiple_inputs": options(*ENVELOPE, "inputs!:list = a source for each"),
-    "nats": options(*ENVELOPE, "url! = `url`", "mode!:map = `subject` or `stream`; `url` of Redis", "auth:map = `auth`"),
-    "pulsar": options(
-        *ENVELOPE, "service_url! = `url`", "topic! = `topic`", "subscription_name! = `subscription`",
-        Option("subscription_type", choices=(
-            "exclusive", "shared", "failover", "key_shared", "keyshared",
-        )),
-        "auth:map = `auth`", unneeded("retry_config", "lost connections are always retried"),
+    "nats": options(
+        *ENVELOPE,
+        "url! = `url`",
+        "mode!:map = `subject` or `stream`; `url` of Redis",
+        "auth:map = `auth`",
     ),
-    "redis": options(*ENVELOPE, "mode!:map = `subject` or `stream`; `url` of Redis", "redis_type!:map = `channel`, `pattern` or `list`"),
+    "pulsar": options(
+        *ENVELOPE,
+        "service_url! = `url`",
+        "topic! = `topic`",
+        "subscription_name! = `subscription`",
+        Option(
+            "subscription_type",
+            choices=(
+                "exclusive",
+                "shared",
+                "failover",
+                "key_shared",
+                "keyshared",
+            ),
+        ),
+        "auth:map = `auth`",
+        unneeded("retry_config", "lost connections are always retried"),
+    ),
+    "redis": options(
+        *ENVELOPE,
+        "mode!:map = `subject` or `stream`; `url` of Redis",
+        "redis_type!:map = `channel`, `pattern` or `list`",
+    ),
     "sql": SQL,
-    "websocket": options(*ENVELOPE, "url! = `url`", "timeout:integer = `timeout`", "headers:map = `headers`"),
-}  # fmt: skip
+    "websocket": options(
+        *ENVELOPE, "url! = `url`", "timeout:integer = `timeout`", "headers:map = `headers`"
+    ),
+}
 """The inputs and their options."""
 
 

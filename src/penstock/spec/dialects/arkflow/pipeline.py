@@ -28,7 +28,10 @@ _ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
-    """Returns the tree of the pipeline of a file. Errors and warnings are in `findings`."""
+    """Returns the tree of the pipeline of a file, without streams that have errors.
+
+    Errors and warnings are in `findings`.
+    """
     # The tests of a companion file are merged with the pipeline.
     others = [entry for entry in root.entries if entry.name in {"tests", "name"}]
     entries = tuple(entry for entry in root.entries if entry not in others)
@@ -43,10 +46,13 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
         if not isinstance(item, MappingNode):
             findings.error("expected a stream, found no map", item.location, code="wrong-type")
             continue
+        count = len(findings.errors)
         reading = Reading(item, "the stream", STREAM, findings)
         prefix = _prefix(reading, index, len(items), known)
-        for name, nodes in StreamReader(reading, prefix).read().items():
-            sections[name] |= nodes
+        found = StreamReader(reading, prefix).read()
+        if len(findings.errors) == count:
+            for name, nodes in found.items():
+                sections[name] |= nodes
     if not items and streams is not None:
         findings.error(
             "the file has no streams", top.where("streams"), code="no-sources",

@@ -56,14 +56,14 @@ class StreamReader:
             return self._sections
         seconds = buffer.seconds if buffer is not None else seconds
         source = self._sources(plans)
-        node: dict[str, Tree] = {
+        steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
             "inputs": {plan.name: plan.rows for plan in plans},
             "window": buffer.window if buffer is not None else None,
             "steps": steps or None, "output": _rows(output),
             "failures": _rows(errors, "error_") if errors is not None else None,
         }  # fmt: skip
-        self._add("transforms", "pipeline", node, self.reading.get("pipeline"))
+        self._add("transforms", "pipeline", steps_node, self.reading.get("pipeline"))
         self._sinks(output, errors, seconds)
         return self._sections
 
