@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -23,7 +22,7 @@ def convert(
 ) -> None:
     """Print a pipeline as one SQL script or one YAML file.
 
-    One YAML file is printed as a SQL script, a SQL script as YAML. Several files and their includes
+    One YAML file is printed as a SQL script, a SQL script or a file of ArkFlow as YAML. Several files and their includes
     are merged, and printed as YAML. Option --to selects the language.
 
     Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
@@ -55,7 +54,6 @@ def _print_script(paths: list[str]) -> None:
 
 
 def _default(paths: list[str]) -> str:
-    from penstock.spec.front_end import SCRIPT_SUFFIX
+    from penstock.spec.front_end import DEFAULT, language_of
 
-    is_yaml = len(paths) == 1 and Path(paths[0]).suffix.lower() != SCRIPT_SUFFIX
-    return "sql" if is_yaml else "yaml"
+    return "sql" if len(paths) == 1 and language_of(paths[0]) == DEFAULT else "yaml"

@@ -98,7 +98,9 @@ class PrintWriter(Writer):
             ]
             self._lines += [list(cells) for cells in zip(*columns, strict=True)]
         elif remaining > 0 and payloads is not None:
-            self._lines += [_line(payload) for payload in payloads.slice(0, remaining)]
+            self._lines += [
+                _line(payload, self._config.newline) for payload in payloads.slice(0, remaining)
+            ]
         return ()
 
     def commit(self) -> Receipt:
@@ -111,6 +113,8 @@ class PrintWriter(Writer):
         }
 
 
-def _line(payload: pa.Scalar) -> str:
+def _line(payload: pa.Scalar, ends: bool) -> str:
+    """Returns the text of a payload, without a line end of its own if the line `ends` anyway."""
     value = payload.as_py()
-    return "null" if value is None else value.decode("utf-8", "replace").rstrip("\n")
+    text: str = "null" if value is None else value.decode("utf-8", "replace")
+    return text.rstrip("\n") if ends else text

@@ -112,7 +112,7 @@ def select_front_end(paths: Sequence[str]) -> FrontEnd | DocumentFrontEnd:
     Raises SpecError if the files are of several languages that do not merge.
     """
     installed = front_ends()
-    names = [_language(path) for path in paths] or [DEFAULT]
+    names = [language_of(path) for path in paths] or [DEFAULT]
     merge = all(isinstance(installed[name], DocumentFrontEnd) for name in names)
     for path, name in zip(paths, names, strict=False):
         if name != names[0] and not merge:
@@ -126,14 +126,15 @@ def select_front_end(paths: Sequence[str]) -> FrontEnd | DocumentFrontEnd:
 
 def document_front_end(path: str) -> DocumentFrontEnd:
     """Returns the front end of a file among others of the same pipeline."""
-    front_end = front_ends()[_language(path)]
+    front_end = front_ends()[language_of(path)]
     if not isinstance(front_end, DocumentFrontEnd):
         front_end = front_ends()[DEFAULT]
         assert isinstance(front_end, DocumentFrontEnd)
     return front_end
 
 
-def _language(path: str) -> str:
+def language_of(path: str) -> str:
+    """Returns the language of a file: the chosen one, or the one whose front end accepts it."""
     chosen = CHOICE.get().language
     if chosen is not None and not is_test_file(path):
         return chosen

@@ -56,7 +56,7 @@ class ArkflowFrontEnd(DocumentFrontEnd):
         is_toml = Path(path).suffix.lower() == ".toml"
         document = read_toml(path, where) if is_toml else read_document(path, where)
         findings = Findings()
-        root = with_references(document.root, findings)
+        root = with_references(document.root)
         assert isinstance(root, MappingNode)
         pipeline = to_pipeline(root, findings)
         return replace(

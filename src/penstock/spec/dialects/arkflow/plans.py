@@ -18,7 +18,7 @@ class InputPlan:
     """An input: the options of its source, and of its rows in the transform `steps`.
 
     `metadata` are metadata columns of the source; `columns` has the columns of the source that a
-    batch needs. `is_bounded` tells whether the input ends.
+    batch needs. `is_bounded` is true if the input ends.
     """
 
     source: dict[str, Tree]
