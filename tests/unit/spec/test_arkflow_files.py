@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.app import plan
+from penstock.core.errors import ValidationErrors
 from penstock.spec.front_end import choose
 from penstock.spec.load import load
 from penstock.spec.parsed import ParsedPipeline
@@ -125,6 +127,15 @@ def test_errors_are_in_the_file(tmp_path: Path, text: str, message: str, line: i
     assert found, [str(error) for error in errors]
     assert found[0].where is not None
     assert found[0].where.line == line
+
+
+def test_a_stream_with_an_error_has_no_error_of_penstock(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(stream(input="{type: kafka, brokers: [a]}"))
+    with pytest.raises(ValidationErrors) as raised:
+        plan(tmp_path / "x.yaml")
+    assert [error.message for error in raised.value.errors] == [
+        'input kafka requires "topics"', 'input kafka requires "consumer_group"',
+    ]  # fmt: skip
 
 
 def test_accepted_options_without_effect_say_so(tmp_path: Path) -> None:

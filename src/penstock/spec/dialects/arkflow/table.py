@@ -50,7 +50,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
             name = f"{kind} `{type_}`"
             yield name, "", BECOMES.get((kind, type_)) or _default(kind, type_)
             for option in options.options:
-                if option.name in {"type"}:
+                if option.name == "type":
                     continue
                 reading = option.reading or "the same"
                 if option.refused:
