@@ -115,7 +115,14 @@ def test_the_dialect_may_be_chosen(tmp_path: Path) -> None:
         (stream(input="{type: memory, messages: 5}"), "expects a list", 2),
         (stream(output="{type: qdrant, url: x}"), "models and vector stores", 4),
         (stream(output="{type: http, url: x, method: FETCH}"), "expects one of", 4),
-        (stream(output="{type: mongodb, uri: m, database: d, collection: c}"), "columns", 4),
+        (
+            stream(
+                "{type: websocket, url: 'ws://h'}",
+                "{type: mongodb, uri: 'mongodb://h', database: d, collection: c}",
+            ),
+            "columns",
+            4,
+        ),
         ("jobs: []\nstreams: []\n", '"jobs" of the file is not supported', 1),
         ("streams: []\n", "the file has no streams", 1),
         ("streams:\n- input: {type: drop}\n", 'the stream requires "pipeline"', 2),

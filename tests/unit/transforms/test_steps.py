@@ -216,6 +216,18 @@ def test_declared_rows() -> None:
     ]  # fmt: skip
 
 
+def test_inferred_rows() -> None:
+    transform = make(
+        inputs={"": {"payload": '{"v":1,"s":"x"}'}},
+        steps=[DECODE, sql("SELECT s, arrow_cast(v, 'UInt32') AS v, '1' AS t FROM flow")],
+        output={"infer": True},
+    )
+    expected = pa.schema([("s", pa.string()), ("v", pa.int64()), ("t", pa.string())])
+    assert transform.output(pa.schema([])).equals(expected)
+    found = rows_of(transform, pa.record_batch({"counter": [0]}))
+    assert found == [{"s": "x", "v": 1, "t": "1"}]
+
+
 def test_debezium() -> None:
     event = {"op": "u", "ts_ms": 5, "before": {"id": 1}, "after": {"id": 2},
              "source": {"db": "d", "table": "t"}}  # fmt: skip

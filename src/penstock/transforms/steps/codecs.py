@@ -16,6 +16,7 @@ from penstock.core.errors import DecodeError, PlanError, RecordError
 from penstock.sdk import Context, Format, registry
 from penstock.transforms.steps.codec_config import Codec
 from penstock.transforms.steps.json_rows import decode_json, encode_json, rows_to_batch
+from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.sql_query import without_views
 
 
@@ -169,13 +170,14 @@ def make_codec(config: Codec, base: Path) -> PayloadCodec:
 
 
 def _protobuf_options(config: Codec, base: Path) -> dict[str, Any]:
-    found = [file for path in config.files for file in _proto_files(base / path)]
+    found = [file for path in config.files for file in _proto_files(path, base)]
     short = (config.message or "").rpartition(".")[2]
     pattern = re.compile(rf"\bmessage\s+{re.escape(short)}\b")
     for path in found:
         if pattern.search(path.read_text(encoding="utf-8")):
             includes = [*config.includes, *config.files]
-            directories = [base / each for each in includes if (base / each).is_dir()]
+            located = [locate(each, base) for each in includes]
+            directories = [each for each in located if each.is_dir()]
             return {
                 "schema_file": str(path), "message": config.message, "enums": "number",
                 "include": list(dict.fromkeys([str(path.parent), *map(str, directories)])),
@@ -188,7 +190,10 @@ def _protobuf_options(config: Codec, base: Path) -> dict[str, Any]:
     )
 
 
-def _proto_files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(path.glob("*.proto"))
-    return [path] if path.is_file() else []
+def _proto_files(name: str, base: Path) -> list[Path]:
+    """Returns a file, or those of a directory, in the working directory or else in `base`."""
+    for path in (Path(name).absolute(), base / name):
+        found = sorted(path.glob("*.proto")) if path.is_dir() else [path] * path.is_file()
+        if found:
+            return found
+    return []

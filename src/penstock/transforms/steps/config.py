@@ -75,6 +75,8 @@ class StepsInput(Config):
     """The number of messages with the payload in a batch."""
     total: int | None = Field(default=None, ge=0)
     """The number of messages of all batches. The last batch has the rest."""
+    sample: list[str] = []
+    """Payloads for `output.infer`."""
     rows: bool = False
     """The rows of the input are batches: no column is a payload."""
     lists: list[str] = []
@@ -224,6 +226,9 @@ class StepsOutput(Config):
     rows: str | dict[str, str] | None = None
     """The columns that are written in place of a payload, as a DDL string or a map of name to
     type."""
+    infer: bool = False
+    """The columns of the first batch are written in place of a payload. The inputs have an end, or
+    a `payload` or a `sample`."""
     target: TargetTable | None = None
     """A table with the columns that are written in place of a payload, with their types."""
 

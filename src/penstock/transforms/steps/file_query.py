@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import Permanent
 from penstock.transforms.steps.config import FileQuery
+from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
 
 if TYPE_CHECKING:
@@ -44,10 +45,11 @@ def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
 
 def _locate(path: str, base: Path) -> str:
     """Returns the path from the working directory if it exists there, else from `base`."""
-    if "://" in path or Path(path).exists():
+    if "://" in path:
         return path
-    if (base / path).exists():
-        return str(base / path)
+    located = locate(path, base)
+    if located.exists():
+        return str(located)
     raise Permanent(f"there is no file {path}", code="missing-file")
 
 

@@ -32,7 +32,7 @@ class OutputRows:
             name: pa.array(each.evaluate(batch), pa.string())
             for name, each in self._columns.items()
         }
-        if self.config.rows is not None or self.config.target is not None:
+        if self.config.infer or self.config.rows is not None or self.config.target is not None:
             names = list(dict.fromkeys(batch.schema.names))
             arrays |= {name: batch.column(batch.schema.names.index(name)) for name in names}
         else:

@@ -14,6 +14,7 @@ from penstock.core.errors import PlanError, Rejected
 from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.transforms.python_code import check_code, load_code
 from penstock.transforms.steps.config import Step
+from penstock.transforms.steps.paths import locate
 
 
 class PythonFunction:
@@ -41,7 +42,7 @@ class PythonFunction:
     def _load(self) -> Any:
         if self._function is None:
             for path in [".", str(self._base), *self.config.python_path]:
-                resolved = str(self._base / path)
+                resolved = str(locate(path, self._base))
                 if resolved not in sys.path:
                     sys.path.insert(0, resolved)
             if self.config.code is not None:

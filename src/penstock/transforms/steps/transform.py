@@ -23,8 +23,9 @@ from penstock.sdk import Transform
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
-from penstock.transforms.steps.config import StepsConfig
+from penstock.transforms.steps.config import VALUE, StepsConfig
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
+from penstock.transforms.steps.storable_types import storable
 from penstock.transforms.steps.table_query import open_source
 from penstock.transforms.steps.units import INPUT, InputReader, Unit
 from penstock.transforms.steps.windows import Windows
@@ -114,6 +115,8 @@ class Steps(Transform[StepsConfig]):
         output = self.config.output
         if output.rows is not None:
             return arrow_schema(output.rows)
+        if output.infer and self._target is None:
+            self._target = self._inferred_rows()
         if output.target is not None and self._target is None:
             columns = open_source(output.target, output.target.table).infer_schema() or pa.schema(
                 []
@@ -127,6 +130,26 @@ class Steps(Transform[StepsConfig]):
                 )  # fmt: skip
             self._target = pa.schema([each for each in columns if not named or each.name in named])
         return self._target
+
+    def _inferred_rows(self) -> pa.Schema:
+        """Returns the columns of the first batch of a sample. Raises PlanError."""
+        self._make()
+        assert self._steps is not None
+        inputs = self.config.inputs.items()
+        sample = [(name, text) for name, each in inputs for text in each.sample or [""]]
+        names, texts = zip(*sample, strict=True)
+        values = pa.array([text.encode() for text in texts], pa.binary())
+        counters = pa.array([0] * len(texts))
+        rows = pa.record_batch({VALUE: values, "counter": counters, INPUT: pa.array(names)})
+        items = self._items(rows)
+        batch = next((item.batch for item in items if item.batch is not None), None)
+        if batch is None:
+            raise PlanError(
+                "the columns of the output cannot be inferred: no message of the sample has a row",
+                code="unknown-output",
+            )
+        plain = batch.schema
+        return pa.schema([pa.field(each.name, storable(each.type)) for each in plain])
 
     def open(self) -> None:
         self._make()
@@ -155,15 +178,8 @@ class Steps(Transform[StepsConfig]):
     def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if self._steps is None:
             self._make()
-        assert self._steps is not None
         schema = self.output(batch.schema)
-        units = self._units(batch)
-        if self._windows is not None:
-            units = iter(list(self._windows.merge(list(units))))
-        items: Iterator[Item] = (Item((unit,), unit.batch, unit.error) for unit in units)
-        for step in self._steps:
-            items = step.apply(items)
-        for item in failures_as_items(items, self._output.rows):
+        for item in failures_as_items(self._items(batch), self._output.rows):
             if item.error is None:
                 assert item.batch is not None
                 yield self._completed(item.batch, schema, failed=False)
@@ -174,6 +190,16 @@ class Steps(Transform[StepsConfig]):
             else:
                 for unit in item.units:
                     yield self._completed(self._failures.rows(unit.original), schema, failed=True)
+
+    def _items(self, batch: pa.RecordBatch) -> Iterator[Item]:
+        """Yields the batches after the steps."""
+        units = self._units(batch)
+        if self._windows is not None:
+            units = iter(list(self._windows.merge(list(units))))
+        items: Iterator[Item] = (Item((unit,), unit.batch, unit.error) for unit in units)
+        for step in self._steps or ():
+            items = step.apply(items)
+        return items
 
     def _units(self, batch: pa.RecordBatch) -> Iterator[Unit]:
         names = batch.column(INPUT).to_pylist() if INPUT in batch.schema.names else None

@@ -32,6 +32,8 @@ class InputPlan:
 class OutputPlan:
     """An output: the options of its sink, and of the rows that it gets.
 
+    With `infer` the columns are those of the first batch of the inputs.
+
     `columns` are columns beside the payload, such as a topic, by name; each is the map of an
     expression. `rows` and `table` are the columns that are written in place of a payload.
     """
@@ -43,3 +45,4 @@ class OutputPlan:
     rows: Tree = None
     table: Tree = None
     is_payload: bool = True
+    infer: bool = False

@@ -54,6 +54,8 @@ class StreamReader:
         errors = self._output("error_output", None)
         if not plans or output is None:
             return self._sections
+        if output.infer:
+            self._sample(plans)
         seconds = buffer.seconds if buffer is not None else seconds
         source = self._sources(plans)
         steps_node: dict[str, Tree] = {
@@ -135,6 +137,18 @@ class StreamReader:
                 plan.source["metadata"] = [*columns]
                 plan.columns = (*plan.columns, *columns)
         return plan
+
+    def _sample(self, plans: Sequence[InputPlan]) -> None:
+        """Adds samples of the inputs, whose columns are written. An input without end has none."""
+        for plan in plans:
+            if not plan.is_bounded and "payload" not in plan.rows:
+                self.findings.error(
+                    "the columns of the output are not known", self.reading.where("output"),
+                    code="missing-schema",
+                    hint="end the pipeline with a sql processor that names each column, without *",
+                )  # fmt: skip
+            elif plan.source.get("type") == "memory" and "payloads" in plan.source:
+                plan.rows["sample"] = plan.source["payloads"]
 
     def _sources(self, plans: Sequence[InputPlan]) -> str:
         """Adds the sources, and returns the name of the node with the rows of all."""
@@ -263,6 +277,7 @@ def _rows(plan: OutputPlan, prefix: str = "") -> dict[str, Tree]:
     return {
         "encode": plan.encode, "value": plan.value, "columns": columns or None,
         "rows": plan.rows, "target": plan.table,
+        "infer": True if plan.infer else None,
     }  # fmt: skip
 
 

@@ -87,13 +87,8 @@ def read_mongodb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
     }  # fmt: skip
     if reading.get("codec") is not None:
         reading.refuse("codec", "documents have no payload")
-    if columns is None:
-        reading.findings.error(
-            f"the columns of {reading.subject} are not known",
-            reading.node.location, code="missing-schema",
-            hint="end the pipeline with a sql processor that names each column, without *",
-        )  # fmt: skip
-    return OutputPlan(sink, rows=dict.fromkeys(columns or (), "VARIANT"), is_payload=False)
+    rows: Tree = None if columns is None else dict.fromkeys(columns, "VARIANT")
+    return OutputPlan(sink, rows=rows, is_payload=False, infer=columns is None)
 
 
 def read_influxdb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
