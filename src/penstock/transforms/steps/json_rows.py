@@ -89,13 +89,17 @@ def _is_number(value: Any) -> bool:
 def encode_json(batch: pa.RecordBatch) -> list[bytes]:
     """Returns each row as a JSON object, without its nulls."""
     names = [json.dumps(name, ensure_ascii=False) for name in batch.schema.names]
-    columns = [
-        [None if value is None else _text(plain(value, field.type)) for value in column.to_pylist()]
-        for field, column in zip(batch.schema, batch.columns, strict=True)
-    ]
+    columns = [json_values(column) for column in batch.columns]
     return [
         _object_text(names, [column[index] for column in columns]).encode()
         for index in range(batch.num_rows)
+    ]
+
+
+def json_values(column: pa.Array) -> list[str | None]:
+    """Returns each value of a column as JSON text; None for a null."""
+    return [
+        None if value is None else _text(plain(value, column.type)) for value in column.to_pylist()
     ]
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,8 +23,10 @@ from penstock.core.text import did_you_mean
 from penstock.sdk import Transform
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.columns.json_mark import is_json
 from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
 from penstock.transforms.steps.config import VALUE, StepsConfig
+from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
 from penstock.transforms.steps.storable_types import storable
 from penstock.transforms.steps.table_query import open_source
@@ -154,6 +157,10 @@ class Steps(Transform[StepsConfig]):
     def open(self) -> None:
         self._make()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what a task needs: sessions of DataFusion cannot be copied."""
+        return {"config": self.config, "context": self.context, "_target": self._target}
+
     def close(self) -> None:
         for step in self._steps or ():
             step.close()
@@ -214,15 +221,19 @@ class Steps(Transform[StepsConfig]):
             if field.name == FAILED:
                 columns.append(pa.array([failed] * rows.num_rows, pa.bool_()))
             elif field.name in rows.schema.names:
-                columns.append(_cast(rows.column(field.name), field.type))
+                columns.append(_cast(rows.column(field.name), field))
             else:
                 columns.append(pa.nulls(rows.num_rows, field.type))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Returns a column of a declared type. Times have microseconds."""
-    return column if column.type.equals(type_) else column.cast(type_, safe=False)
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
+    """Returns a column of a declared type, or as JSON text. Times have microseconds."""
+    if is_json(field):
+        return pa.array(json_values(column), pa.string())
+    if column.type.equals(field.type):
+        return column
+    return column.cast(field.type, safe=pa.types.is_timestamp(column.type) is False)
 
 
 @contextmanager
