@@ -177,6 +177,27 @@ def test_variables_and_secrets(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("buffer", "time", "window"),
+    [
+        ("{type: tumbling_window, interval: 5s}", "5000000us", {}),
+        ("{type: memory, capacity: 3, timeout: 2s}", "2000000us", {"rows": 3}),
+        ("{type: sliding_window, window_size: 3, slide_size: 1, interval: 1s}", "30000000us",
+         {"size": 3, "slide": 1}),
+        ("{type: session_window, gap: 2s}", "30000000us", {}),
+        ("{type: session_window, gap: 1s}", "30000000us", {"size": 1, "slide": 1}),
+    ],
+)  # fmt: skip
+def test_batches_of_a_generator_are_its_windows(
+    tmp_path: Path, buffer: str, time: str, window: dict[str, int]
+) -> None:
+    text = stream("{type: generate, context: x, interval: 1s, count: 30}")
+    pipeline = parse(tmp_path, text.replace("  output:", f"  buffer: {buffer}\n  output:"))
+    assert pipeline.data["sources"]["input"]["batch_time"] == time
+    assert pipeline.data["transforms"]["pipeline"]["window"] == window
+    assert "batch" not in pipeline.data["sinks"]["output"]
+
+
 def test_converted_file_is_a_pipeline_of_the_same_nodes(tmp_path: Path) -> None:
     pipeline = parse(tmp_path, YAML)
     converted = tmp_path / "converted.yaml"

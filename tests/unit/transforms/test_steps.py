@@ -218,6 +218,14 @@ def test_declared_rows() -> None:
     ]  # fmt: skip
 
 
+def test_a_value_of_another_type_fails() -> None:
+    transform = make(steps=[DECODE], output={"rows": "a INT"}, failures={})
+    found = rows_of(transform, messages('{"a":"x"}', '{"a":3000000000}', '{"a":1}'))
+    assert [(row["a"], row["__failed__"]) for row in found] == [
+        (None, True), (None, True), (1, False),
+    ]  # fmt: skip
+
+
 def test_inferred_rows() -> None:
     transform = make(
         inputs={"": {"payload": '{"v":1,"s":"x"}'}},

@@ -186,17 +186,21 @@ class Steps(Transform[StepsConfig]):
         if self._steps is None:
             self._make()
         schema = self.output(batch.schema)
-        for item in failures_as_items(self._items(batch), self._output.rows):
+
+        def written(rows: pa.RecordBatch) -> pa.RecordBatch:
+            return self._completed(self._output.rows(rows), schema, failed=False)
+
+        for item in failures_as_items(self._items(batch), written):
             if item.error is None:
                 assert item.batch is not None
-                yield self._completed(item.batch, schema, failed=False)
-            elif self._failures is None:
-                if self.whole_batches:
-                    raise item.error
-                raise FailedRow(item.units[0].index, item.error)
-            else:
+                yield item.batch
+            elif self._failures is not None:
                 for unit in item.units:
                     yield self._completed(self._failures.rows(unit.original), schema, failed=True)
+            elif self.whole_batches:
+                raise item.error
+            else:
+                raise FailedRow(item.units[0].index, item.error)
 
     def _items(self, batch: pa.RecordBatch) -> Iterator[Item]:
         """Yields the batches after the steps."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.core.names import quote_name
 from penstock.spec.dialects.arkflow import inputs, outputs, processors
-from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, read_buffer
+from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, pace, read_buffer
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.components import read_component
 from penstock.spec.dialects.arkflow.file_inputs import FILE, FORMATS
@@ -56,7 +56,11 @@ class StreamReader:
             return self._sections
         if output.infer:
             self._sample(plans)
+        if buffer is not None:
+            buffer.separate(plans)
         seconds = buffer.seconds if buffer is not None else seconds
+        if pace(plans, seconds, whole=buffer is not None and buffer.is_whole):
+            seconds = None
         source = self._sources(plans)
         steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
