@@ -70,6 +70,8 @@ def run(*texts: str, steps: list[dict[str, Any]], **config: Any) -> list[str]:
          '{"t":"2026-01-01T10:00:00"}'),
         ("SELECT arrow_typeof(v) AS t FROM flow", '{"t":"Int64"}'),
         ("SELECT j->'k'->1->>'z' AS q, json_get_int(j, 'k', 0) AS i FROM flow", '{"q":"q","i":1}'),
+        ("SELECT json_get_int(j, 'k', 0), json_length(j) FROM flow",
+         '{"json_get_int(flow.j,Utf8(\\"k\\"),Int64(0))":1,"json_length(flow.j)":1}'),
         ("SELECT json_length(j, 'k') AS n, json_contains(j, 'no') AS c FROM flow",
          '{"n":2,"c":false}'),
         ("SELECT json_get_json(j, 'k') AS a, json_get_str(j, 'k') AS s FROM flow",

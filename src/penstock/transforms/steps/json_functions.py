@@ -113,6 +113,22 @@ def translate_json(query: str) -> str:
     return _translate_calls(_translate_operators(_TOKEN.findall(query)))
 
 
+_INNER = r"((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*?)"
+_CAST = re.compile(rf'arrow_cast\({_INNER},Utf8\("Utf8"\)\)')
+_KEYS = re.compile(rf'concat_ws\(Utf8\("{_SEPARATOR}"\),{_INNER}\)')
+_NAME = re.compile(r"\b(json_\w+)_at\(")
+
+
+def original_name(column: str) -> str:
+    """Returns the name of a column as DataFusion makes it of the query before its translation."""
+    if "_at(" not in column:
+        return column
+    previous = ""
+    while previous != column:
+        previous, column = column, _CAST.sub(r"\1", column)
+    return _NAME.sub(r"\1(", _KEYS.sub(r"\1", column).replace(',Utf8("")', ""))
+
+
 def _translate_operators(tokens: list[str]) -> list[str]:
     """Returns tokens with calls in place of `->` and `->>`."""
     while True:

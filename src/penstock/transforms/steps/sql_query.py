@@ -10,7 +10,11 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError, Rejected
 from penstock.core.text import shorten
-from penstock.transforms.steps.json_functions import register_json_functions, translate_json
+from penstock.transforms.steps.json_functions import (
+    original_name,
+    register_json_functions,
+    translate_json,
+)
 
 if TYPE_CHECKING:
     from datafusion import DataFrame, SessionContext
@@ -71,7 +75,8 @@ class BatchQuery:
             for name, rows in zip(known, tables.values(), strict=True):
                 self._context.register_record_batches(name, [[rows]])
             frame = plan_query(self._context, self.query)
-            return one_batch(frame.collect(), frame.schema())
+            rows = one_batch(frame.collect(), frame.schema())
+            return rows.rename_columns([original_name(name) for name in rows.schema.names])
         except Exception as error:
             raise Rejected(error_text(error), code="sql-failed") from error
         finally:
