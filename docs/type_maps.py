@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import duckdb
 import pyarrow as pa
+from document_types import WRITTEN as FIELD_TYPES
+from document_types import read_by_mongodb
 from tables import table
 
 from penstock.connectors.clickhouse import types as clickhouse
+from penstock.connectors.delta import types as delta
 from penstock.connectors.duckdb import types as duckdb_types
 from penstock.connectors.iceberg import types as iceberg
 from penstock.connectors.mysql import types as mysql
@@ -16,6 +19,7 @@ from penstock.connectors.postgres import types as postgres
 from penstock.connectors.sqlite import types as sqlite
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import column_type, json_field
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database import TypeMap
 
 HEAD = """# Types of databases
@@ -27,6 +31,12 @@ WRITTEN = """## Columns of new tables
 
 A sink creates these columns. A column of an existing table may have another type if it stores the
 same values. `VARIANT` is any JSON value.
+
+"""
+FIELDS = """## Fields of documents and points
+
+The fields that `mongodb`, `opensearch` (also `elasticsearch`) and `influxdb` write. A column
+without a type in InfluxDB is an error, unless `fields` sets its type.
 
 """
 READ = """## Columns of sources
@@ -85,6 +95,10 @@ DECLARED: dict[str, Sequence[str]] = {
         "Enum8('a' = 1)", "IPv4", "IPv6", "Date", "Date32", "DateTime", "DateTime64(3, 'UTC')",
         "Time", "JSON", "Array(Int64)", "Map(String, Int64)", "Tuple(a Int64)", "Nested(a Int64)",
     ),
+    "delta": (
+        "boolean", "byte", "short", "integer", "long", "float", "double", "decimal(18,4)", "string",
+        "binary", "date", "timestamp", "timestamp_ntz",
+    ),
     "iceberg": (
         "boolean", "int", "long", "float", "double", "decimal(18, 4)", "string", "uuid",
         "fixed[3]", "binary", "date", "time", "timestamp", "timestamptz", "timestamp_ns",
@@ -95,24 +109,53 @@ DECLARED: dict[str, Sequence[str]] = {
 
 def type_maps() -> str:
     """Returns the page."""
+    columns = {name: types.column_type for name, types in MAPS.items()}
+    page = HEAD + WRITTEN + _types_of(columns | {"delta": stored_by_delta})
+    page += FIELDS + _types_of(FIELD_TYPES) + READ
+    for name, declared in DECLARED.items():
+        system = TITLES.get(name) or MAPS[name].system
+        of = READERS.get(name) or reader(MAPS[name])
+        read = [(f"`{each}`", f"`{of(each)}`") for each in declared]
+        page += f"### {system}\n\n" + table((system, "Penstock"), read)
+    return page + "### MongoDB\n\n" + table(("BSON", "Penstock"), read_by_mongodb())
+
+
+def _types_of(written: Mapping[str, Callable[[pa.Field], str]]) -> str:
+    """Returns the table of the types that systems write for types of rows."""
     rows = [
-        (f"`{column_type(field)}`", *(written(types, field) for types in MAPS.values()))
+        (f"`{column_type(field)}`", *(_quoted(of, field) for of in written.values()))
         for field in ROWS
     ]
-    page = HEAD + WRITTEN + table(("Penstock", *(f"`{name}`" for name in MAPS)), rows) + READ
-    for name, types in MAPS.items():
-        of = read_by_duckdb if name == "duckdb" else reader(types)
-        read = [(f"`{declared}`", f"`{of(declared)}`") for declared in DECLARED[name]]
-        page += f"### {types.system}\n\n" + table((types.system, "Penstock"), read)
-    return page
+    return table(("Penstock", *(f"`{name}`" for name in written)), rows)
 
 
-def written(types: TypeMap, field: pa.Field) -> str:
-    """Returns the type of a new column."""
+def _quoted(written: Callable[[pa.Field], str], field: pa.Field) -> str:
     try:
-        return f"`{types.column_type(field)}`"
+        return f"`{found}`" if (found := written(field)) else ""
     except PlanError:
         return ""
+
+
+def stored_by_delta(field: pa.Field) -> str:
+    """Returns the type of a new column of Delta Lake."""
+    type_ = field.type
+    if is_list(type_):
+        return f"array<{stored_by_delta(type_.value_field)}>"
+    if pa.types.is_map(type_):
+        return f"map<{stored_by_delta(type_.key_field)}, {stored_by_delta(type_.item_field)}>"
+    if pa.types.is_struct(type_):
+        parts = (f"{part.name}: {stored_by_delta(part)}" for part in type_)
+        return f"struct<{', '.join(parts)}>"
+    return delta.TYPES.column_type(field)
+
+
+def read_by_delta(declared: str) -> str:
+    """Returns the type of rows for a type of Delta Lake."""
+    from deltalake import Field, Schema
+    from deltalake.schema import PrimitiveType
+
+    schema = Schema([Field("c", PrimitiveType(declared))])
+    return column_type(delta.arrow_schema(schema).field(0))
 
 
 def reader(types: TypeMap) -> Callable[[str], str]:
@@ -129,3 +172,7 @@ def read_by_duckdb(declared: str) -> str:
     """Returns the type of rows for a type of DuckDB."""
     column = duckdb.sql(f"SELECT NULL::{declared} AS c").types[0]
     return column_type(duckdb_types.field_of("c", column, nullable=True))
+
+
+TITLES = {"delta": "Delta Lake"}
+READERS: Mapping[str, Callable[[str], str]] = {"duckdb": read_by_duckdb, "delta": read_by_delta}

@@ -26,6 +26,7 @@ pytest_plugins = [
             "influxdb",
             "kafka",
             "mariadb",
+            "mongodb",
             "modbus",
             "mosquitto",
             "nats",

@@ -27,6 +27,7 @@ SERVERS = {
     "mosquitto": ("mosquitto",),
     "clickhouse": ("clickhouse",),
     "ferretdb": ("ferretdb",),
+    "mongodb": ("replica_set",),
     "influxdb": ("influxdb", "victoria_metrics"),
     "postgres": ("postgres",),
     "mariadb": ("mariadb",),

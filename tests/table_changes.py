@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.core.errors import PenstockError, Transient
 from penstock.core.log import Silent
 from penstock.runtime.receiving.receivers import Receiver
@@ -122,6 +124,25 @@ class Changes:
         self._offset = end
         return rows
 
+    def read_again(self) -> tuple[list[Row], list[Any]]:
+        """Returns all rows of the journal, and the dead letters."""
+        source, found = self.source, Read(metadata=("lsn", "transaction", "snapshot"))
+        start = source.initial_offset()
+        rows = [
+            row
+            for partition in source.partitions(start, source.latest_offset(start))
+            for batch in source.read(partition, found)
+            for row in batch.to_pylist()
+        ]
+        return rows, found.bad
+
+    def await_loss(self, count: int) -> list[Row]:
+        """Waits for a record of a loss and `count` rows. Returns these rows."""
+        self.until(lambda: (len(self.read_again()[0]), len(self.read_again()[1])) == (count, 1))
+        rows, (letter,) = self.read_again()
+        assert letter.error.code == "data-gone" and letter.payload is None
+        return rows
+
     def table(self) -> dict[Any, Row]:
         """Applies the changes since the last call in their order. Returns the rows by key."""
         self.read()
@@ -145,15 +166,21 @@ class Changes:
             time.sleep(0.05)
 
 
-def changes_of(component: Any, config: Any, state: Path, *, in_thread: bool = False) -> Changes:
-    """Returns the changes of a table by a checked source with its columns and its key."""
+def changes_of(
+    component: Any, config: Any, state: Path, *, in_thread: bool = False,
+    columns: pa.Schema | None = None,
+) -> Changes:  # fmt: skip
+    """Returns the changes of a table by a checked source with its key.
+
+    The columns are those of the table by default.
+    """
     made = component.create(config, Context(node="orders", state=state))
     assert isinstance(made, ChangesSource)
     made.check()
-    columns = made.infer_schema()
+    made.follows_schema = columns is None
+    columns = columns or made.infer_schema()
     assert columns is not None
     made.columns = add_operation(columns, made.operation_column)
-    made.follows_schema = True
     made.primary_key = made.infer_primary_key()
     return Changes(made, in_thread=in_thread)
 

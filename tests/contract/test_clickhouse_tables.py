@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from crossing import by_hand, systems
+from crossing import by_hand, native, native_tables, systems
 from database_tables import read, write
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
 from penstock.core.errors import Permanent, PlanError, Transient
@@ -401,3 +401,7 @@ def test_a_stopped_server_is_unreachable() -> None:
 
 def test_rows_of_every_type(clickhouse: ClickHouse, tmp_path: Path) -> None:
     assert by_hand.check(systems.clickhouse(clickhouse), tmp_path) == []
+
+
+def test_own_types_are_copied_or_rejected(clickhouse: ClickHouse, tmp_path: Path) -> None:
+    assert native.check(native_tables.clickhouse(clickhouse), tmp_path) == []

@@ -556,16 +556,19 @@ def test_changes_that_the_log_does_not_have(db: Execute, changes: Any) -> None:
 
 
 def test_logs_that_are_gone(tmp_path: Path) -> None:
-    """A purged log, a log that was reset, and another server are errors."""
+    """A purged log, and one that was reset, are errors, after which `on_data_loss` goes on."""
     with MariaDb() as server, server.client() as client:
         db = executor(client)
         db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-        config = MysqlSource.config_type.model_validate(
-            {**server.login, "table": "t", "changes": True}
-        )
+
+        def create(state: str, **options: Any) -> Changes:
+            config = MysqlSource.config_type.model_validate(
+                {**server.login, "table": "t", "changes": True, **options}
+            )
+            return changes_of(MysqlSource, config, tmp_path / state, in_thread=True)
 
         def read(state: str) -> Changes:
-            reader = changes_of(MysqlSource, config, tmp_path / state, in_thread=True)
+            reader = create(state)
             reader.start()
             reader.until(lambda: len(reader.table()) == 1)
             db("CREATE TABLE IF NOT EXISTS u (id int)", "INSERT INTO u VALUES (1)")
@@ -589,6 +592,14 @@ def test_logs_that_are_gone(tmp_path: Path) -> None:
             db(f"PURGE BINARY LOGS TO '{last}'")
         error = fails(purged, "changes since the last run are lost")
         assert error.code == "data-gone" and "binlog_expire_logs_seconds" in str(error.hint)
+        db("INSERT INTO t VALUES (2)")
+        for state, policy, known in (
+            ("reset", "snapshot", [1, 1, 2]), ("purged", "continue", [1, 2]),
+        ):  # fmt: skip
+            again = create(state, on_data_loss=policy)
+            again.start()
+            assert [row["id"] for row in again.await_loss(len(known))] == known
+            again.stop()
 
 
 def test_discovered_tables(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pymysql
 import pytest
 
-from crossing import by_hand, systems
+from crossing import by_hand, native, native_tables, systems
 from database_tables import read, write
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
@@ -492,3 +492,7 @@ def test_ended_connections_are_transient(options: dict[str, Any], db: Client) ->
 
 def test_rows_of_every_type(mariadb: MariaDb, tmp_path: Path) -> None:
     assert by_hand.check(systems.mysql(mariadb), tmp_path) == []
+
+
+def test_own_types_are_copied_or_rejected(mariadb: MariaDb, tmp_path: Path) -> None:
+    assert native.check(native_tables.mysql(mariadb), tmp_path) == []

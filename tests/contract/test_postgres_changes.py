@@ -212,6 +212,50 @@ def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: st
     assert fails(second, "does not exist: changes since").code == "data-gone"
 
 
+@pytest.mark.parametrize("policy", ["continue", "snapshot"])
+def test_going_on_after_a_loss(
+    db: Any, changes: Any, postgres: Postgres, schema: str, policy: str
+) -> None:
+    """A slot that was dropped, and one that the server has invalidated."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n int)")
+    db.execute("INSERT INTO t VALUES (1, 0), (2, 0)")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 2)
+    reader.stop()
+    is_active = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
+    reader.until(lambda: not db.execute(is_active, (schema,)).fetchone()[0])
+    db.execute("UPDATE t SET n = 1 WHERE id = 1")
+    if policy == "continue":
+        db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+    else:
+        with postgres.client("postgres", "postgres") as root:
+            _invalidate_slots(root)
+        assert "on_data_loss: snapshot" in str(fails(reader, "has lost changes").hint)
+    again = changes(on_data_loss=policy)
+    again.start()
+    read = [] if policy == "continue" else [(1, 1), (2, 0)]
+    rows = again.await_loss(2 + len(read))
+    assert sorted((row["id"], row["n"]) for row in rows[2:]) == read
+    again.until(lambda: (again.source.directory / "confirmed").read_text() != "0")
+    db.execute("INSERT INTO t VALUES (3, 3)")
+    assert again.await_loss(3 + len(read))[-1]["id"] == 3
+
+
+def _invalidate_slots(root: Any) -> None:
+    """Makes slots that no one reads lose their log."""
+    root.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+    try:
+        root.execute("SELECT pg_reload_conf()")
+        for _ in range(4):
+            root.execute("SELECT pg_logical_emit_message(false, 'test', '')")
+            root.execute("SELECT pg_switch_wal()")
+        root.execute("CHECKPOINT")
+    finally:
+        root.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+        root.execute("SELECT pg_reload_conf()")
+
+
 def test_columns_that_change(db: Any, changes: Any) -> None:
     """Rows after a change of the schema have all values, also if it comes between two runs."""
     db.execute("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL, tags int[], old text)")

@@ -15,7 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from crossing import by_hand, systems
+from crossing import by_hand, native, native_tables, systems
 from database_tables import read, write
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
@@ -189,8 +189,8 @@ def test_rejected_rows_are_found_among_the_others(options: dict[str, Any], db: A
     assert sorted(failures) == [*range(50, 58)]
     texts = list(failures.values())
     assert [any(word in texts[n] for word in words) for n, words in enumerate((
-        ["null value"], ["check constraint"], ["too long"], ["foreign key"], ['"name": PostgreSQL'],
-        ["duplicate key"], ["0 digits of a fraction"], ['column "b"'],
+        ["null value"], ["check constraint"], ["stores 3 characters"], ["foreign key"],
+        ['"name": PostgreSQL'], ["duplicate key"], ["0 digits of a fraction"], ['column "b"'],
     ))] == [True] * 8, texts  # fmt: skip
     assert db.execute("SELECT count(*) FROM t").fetchone() == (100,)
 
@@ -377,3 +377,7 @@ def test_deadlocks_are_transient(options: dict[str, Any], db: Any, postgres: Pos
 
 def test_rows_of_every_type(postgres: Postgres, tmp_path: Path) -> None:
     assert by_hand.check(systems.postgres(postgres), tmp_path) == []
+
+
+def test_own_types_are_copied_or_rejected(postgres: Postgres, tmp_path: Path) -> None:
+    assert native.check(native_tables.postgres(postgres), tmp_path) == []

@@ -13,19 +13,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from crossing import message_systems, systems
+from crossing import message_systems, socket_systems, systems
 from crossing.pipeline import crossings
 from crossing.systems import System
 from servers.aws import Aws
 from servers.clickhouse import ClickHouse
 from servers.ferretdb import FerretDb
+from servers.influxdb import Influxdb
 from servers.kafka import Kafka
 from servers.mariadb import MariaDb
 from servers.mosquitto import Mosquitto
 from servers.nats import Nats
 from servers.opensearch import Opensearch
+from servers.peer import Peer
 from servers.postgres import Postgres
 from servers.pulsar import Pulsar
+from servers.pushing import Pushing
 from servers.rabbitmq import Rabbit
 from servers.redis import Redis
 from servers.server import Server
@@ -45,6 +48,9 @@ SERVERS: Mapping[str, tuple[type[Server], Callable[[Any], Sequence[System]]]] = 
     "aws": (Aws, message_systems.aws),
     "http": (Web, message_systems.http),
     "pulsar": (Pulsar, message_systems.pulsar),
+    "influxdb": (Influxdb, lambda server: [systems.influxdb(server)]),
+    "pushing": (Pushing, socket_systems.websocket),
+    "peer": (Peer, socket_systems.tcp),
 }
 
 
@@ -58,7 +64,10 @@ def main() -> None:
     count = 0
     with case_session() as spark, tempfile.TemporaryDirectory() as name, ExitStack() as running:
         directory = Path(name)
-        all_ = systems.without_server(directory / "data")
+        all_ = [
+            *systems.without_server(directory / "data"),
+            *socket_systems.without_server(),
+        ]
         for kind in options.servers:
             server, made = SERVERS[kind]
             all_ += made(running.enter_context(server()))

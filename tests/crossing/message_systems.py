@@ -18,7 +18,9 @@ from servers.server import free_port
 AVRO = {"type": "avro", "framing": "container"}
 
 
-def _system(name: str, sink: Callable[[str], Options], source: Any = None, **more: Any) -> System:
+def message_system(
+    name: str, sink: Callable[[str], Options], source: Any = None, **more: Any
+) -> System:
     """Returns a system of messages in JSON."""
     read = source or sink
     return System(
@@ -42,7 +44,7 @@ def kafka(server: Any) -> list[System]:
         return {**options(f"avro {name}"), "format": AVRO}
 
     return [
-        _system("kafka", options),
+        message_system("kafka", options),
         System("kafka_avro", avro, avro, columns=INTEGER_KEYS),
     ]
 
@@ -53,7 +55,7 @@ def nats(server: Any) -> list[System]:
         return str(server.new_stream())
 
     return [
-        _system(
+        message_system(
             "nats",
             lambda name: {
                 "type": "nats", **server.login, "subject": f"{stream(name)}.rows",
@@ -70,7 +72,7 @@ def redis(server: Any) -> list[System]:
     def options(name: str) -> Options:
         return {"type": "redis", **server.login, "stream": f"{prefix}:{name}"}
 
-    return [_system("redis", options)]
+    return [message_system("redis", options)]
 
 
 def pulsar(server: Any) -> list[System]:
@@ -79,7 +81,9 @@ def pulsar(server: Any) -> list[System]:
         return str(server.new_topic())
 
     return [
-        _system("pulsar", lambda name: {"type": "pulsar", **server.login, "topic": topic(name)})
+        message_system(
+            "pulsar", lambda name: {"type": "pulsar", **server.login, "topic": topic(name)}
+        )
     ]
 
 
@@ -89,7 +93,7 @@ def rabbitmq(server: Any) -> list[System]:
         return str(server.new_queue())
 
     return [
-        _system(
+        message_system(
             "rabbitmq",
             lambda name: {"type": "rabbitmq", **server.login, "routing_key": queue(name)},
             lambda name: {"type": "rabbitmq", **server.login, "queue": queue(name)},
@@ -129,8 +133,10 @@ def aws(server: Any) -> list[System]:
             sqs.send_message(QueueUrl=url, MessageBody=each.decode())
 
     return [
-        _system("kinesis", lambda name: {"type": "kinesis", **access, "stream": stream(name)}),
-        _system(
+        message_system(
+            "kinesis", lambda name: {"type": "kinesis", **access, "stream": stream(name)}
+        ),
+        message_system(
             "sqs",
             lambda name: {"type": "sqs", **access, "queue": queue(name)[0]},
             payloads=taken,
@@ -161,7 +167,7 @@ def mqtt(server: Any) -> list[System]:
             time.sleep(0.01)
         return [each.payload for each in subscriber(name).messages if each.payload != b"last"]
 
-    return [_system("mqtt", write, read, payloads=cache(received))]
+    return [message_system("mqtt", write, read, payloads=cache(received))]
 
 
 def http(server: Any) -> list[System]:
@@ -179,7 +185,7 @@ def http(server: Any) -> list[System]:
                 time.sleep(0.05)
 
     return [
-        _system(
+        message_system(
             "http",
             lambda name: {"type": "http", "url": f"{server.url}/kept/{path(name)}"},
             lambda name: {"type": "http", "listen": f"127.0.0.1:{port(name)}"},

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crossing.wide_rows import COLUMNS, VALUES, exact, wide_rows
+import pyarrow as pa
+
+from crossing.wide_rows import COLUMNS, SCHEMA, VALUES, exact, wide_rows
 
 Options = dict[str, Any]
 Texts = dict[str, dict[str, str]]
@@ -27,12 +29,13 @@ class System:
 
     `columns` are rejected before the first row. `letters` are dead letters by the ID of the row,
     with a part of the message. `changed` has the text of an equal value by ID and text. `payloads`
-    returns the messages of a system whose source takes them away.
+    returns the messages of a system whose source takes them away, and `stored` the rows of a system
+    that is no source.
     """
 
     name: str
     sink: Callable[[str], Options]
-    source: Callable[[str], Options]
+    source: Callable[[str], Options] | None
     columns: frozenset[str] = frozenset()
     letters: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -40,10 +43,16 @@ class System:
     """Rows and columns that the server of the tests does not take, unlike the system."""
     changed: Mapping[str, str] = field(default_factory=dict)
     payloads: Callable[[str], list[bytes]] | None = None
+    stored: Callable[[str], pa.Table] | None = None
     feed: Callable[[str, list[bytes]], object] | None = None
     """Sends messages to a source that receives."""
     settle: Callable[[str], object] = lambda _: None
     """Makes what was written visible to readers."""
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it can be read, and read again."""
+        return self.source is not None and (self.payloads is None or self.feed is not None)
 
     @property
     def dropped(self) -> frozenset[str]:
@@ -119,6 +128,11 @@ def without_server(directory: Path) -> list[System]:
     def delta(name: str) -> Options:
         return {"type": "delta", "path": str(directory / f"{name}.delta")}
 
+    catalog = {"type": "sql", "path": str(directory / "catalog.db"), "warehouse": str(directory)}
+
+    def iceberg(name: str) -> Options:
+        return {"type": "iceberg", "catalog": catalog, "table": f"crossing.{name}"}
+
     def sqlite(name: str) -> Options:
         return database("sqlite", name)
 
@@ -132,6 +146,7 @@ def without_server(directory: Path) -> list[System]:
         files(directory / "json", "json", changed=JSON_NULL),
         files(directory / "csv", "csv", columns=NESTED),
         System("delta", delta, delta),
+        System("iceberg", iceberg, iceberg),
         System("duckdb", duckdb, duckdb),
         System("sqlite", sqlite, sqlite, changed=MINUS_ZERO),
     ]
@@ -215,4 +230,30 @@ def opensearch(server: Any) -> System:
         | dict.fromkeys(("tags: hostile", "body: hostile"), "field name cannot be an empty string"),
         changed=JSON_NULL,
         settle=lambda name: server.call("POST", f"/{index(name)['index']}/_refresh"),
+    )  # fmt: skip
+
+
+def influxdb(server: Any) -> System:
+    database = server.create_database()
+    rejected = NESTED | {"raw", "price", "whole"}
+    names = [name for name in SCHEMA.names if name not in rejected]
+
+    def measurement(name: str) -> Options:
+        return {
+            "type": "influxdb", **server.login, "database": database, "measurement": name,
+            "tags": ["id"],
+        }  # fmt: skip
+
+    def points(name: str) -> pa.Table:
+        (series,) = server.query(f'SELECT * FROM "{name}"', database)
+        rows = [dict(zip(series["columns"], values, strict=True)) for values in series["values"]]
+        columns = {
+            field.name: pa.array([row[field.name] for row in rows]).cast(field.type)
+            for field in SCHEMA
+            if field.name in names
+        }
+        return pa.table(columns, schema=pa.schema([SCHEMA.field(name) for name in names]))
+
+    return System(
+        "influxdb", measurement, None, columns=rejected, letters=NO_JSON_NUMBERS, stored=points,
     )  # fmt: skip

@@ -21,7 +21,7 @@ SINKS = 2
 """The number of sinks of each system."""
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(9))
 def test_values_of_a_system(number: int, tmp_path: Path) -> None:
     system = systems.without_server(tmp_path / "data")[number]
     assert by_hand.check(system, tmp_path / "work") == []

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pipelines import Workspace, dump
 
+from crossing import by_hand, systems
 from penstock.connectors.http.influxdb import InfluxdbSink
 from penstock.core.errors import PenstockError, Permanent, flatten_errors
 from penstock.sdk import BatchId, Failure
@@ -283,3 +285,7 @@ def test_options_that_do_not_fit_the_columns(options: dict[str, Any], messages: 
     with pytest.raises(PenstockError) as raised:
         sink.check_schema(columns)
     assert [error.message for error in flatten_errors(raised.value)] == messages
+
+
+def test_values_of_every_type(influxdb: Influxdb, tmp_path: Path) -> None:
+    assert by_hand.check(systems.influxdb(influxdb), tmp_path) == []

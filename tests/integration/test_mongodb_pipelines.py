@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
 from typing import Any
 
-from bson import ObjectId
+from bson import Decimal128, ObjectId
 from pipelines import Workspace
 
 from servers.ferretdb import PASSWORD, USER, FerretDb
+from servers.mongodb import ReplicaSet
 
 PIPELINE = """\
 name: shop
@@ -70,3 +74,57 @@ def test_documents_are_joined_and_copied_and_bad_ones_are_dead_letters(
     letters = workspace.dead_letters("shop")
     assert [letter["code"] for letter in letters] == ["wrong-type"] * 2
     assert PASSWORD not in str(letters)
+
+
+CHANGES = """\
+name: copied
+sources:
+  orders:
+    type: mongodb
+    url: {url}
+    collection: {name}
+    changes: true
+    on_data_loss: snapshot
+    schema: _id STRING, customer STRING, amount DECIMAL(10, 2)
+transforms:
+  by_customer: {{type: sql, sql: "SELECT customer, sum(amount) AS total FROM orders GROUP BY 1"}}
+sinks:
+  copy: {{type: sqlite, from: orders, path: copy.db, table: orders, mode: upsert, primary_key: _id}}
+  totals:
+    {{type: sqlite, from: by_customer, path: copy.db, table: totals, mode: upsert,
+      primary_key: customer}}
+"""
+
+
+def test_changes_become_a_copy_and_totals(replica_set: ReplicaSet, workspace: Workspace) -> None:
+    """Changes between runs reach both tables; so do those after a loss, which is a dead letter."""
+    name = f"c{ObjectId()}"
+    text = CHANGES.format(url=replica_set.url, name=name)
+    with closing(replica_set.client()) as client:
+        orders = client["shop"][name]
+        orders.insert_many(
+            [
+                {"_id": f"{n:03}", "customer": f"c{n % 5}", "amount": Decimal128(str(n))}
+                for n in range(200)
+            ]
+        )
+        for part in range(3):
+            workspace.run(text, until="caught_up")
+            documents = [(d["_id"], d["customer"], str(d["amount"])) for d in orders.find()]
+            with closing(sqlite3.connect(workspace.root / "copy.db")) as db:
+                rows = db.execute("SELECT _id, customer, amount FROM orders").fetchall()
+                found = dict(db.execute("SELECT customer, total FROM totals").fetchall())
+            as_numbers = [[(i, c, Decimal(n)) for i, c, n in each] for each in (documents, rows)]
+            assert sorted(as_numbers[0]) == sorted(as_numbers[1])
+            totals: dict[str, Decimal] = {}
+            for _, customer, amount in as_numbers[0]:
+                totals[customer] = totals.get(customer, Decimal()) + amount
+            assert {each: Decimal(total) for each, total in found.items()} == totals
+            orders.update_many({"_id": {"$lt": "050"}}, {"$set": {"amount": Decimal128("0.5")}})
+            orders.insert_one({"_id": f"new {part}", "customer": "c9", "amount": Decimal128("7")})
+            if part == 0:
+                orders.delete_many({"_id": {"$gte": "150", "$lt": "200"}})
+            else:
+                replica_set.truncate_oplog()
+    (letter,) = workspace.dead_letters("copied")
+    assert letter["code"] == "data-gone" and letter["node"] == "orders"

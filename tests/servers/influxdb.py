@@ -56,6 +56,11 @@ class Influxdb(Server):
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def login(self) -> dict[str, Any]:
+        """The options of the sink that connect."""
+        return {"url": self.url, "auth": {"username": USER, "password": PASSWORD}}
+
     def create_database(self) -> str:
         """Returns a new database."""
         name = f"t{uuid.uuid4().hex[:12]}"
@@ -68,11 +73,16 @@ class Influxdb(Server):
         address = f"{self.url}/query?{urllib.parse.urlencode(named)}"
         body = urllib.parse.urlencode({"q": text}).encode()
         with urllib.request.urlopen(address, body, timeout=30) as response:
-            (result,) = json.load(response)["results"]
+            (result,) = json.load(response, parse_int=_number)["results"]
         if "error" in result:
             raise RuntimeError(result["error"])
         series: list[dict[str, Any]] = result.get("series", [])
         return series
+
+
+def _number(text: str) -> int | float:
+    """Returns an integer. InfluxDB writes the float -0.0 as -0."""
+    return -0.0 if text == "-0" else int(text)
 
 
 class VictoriaMetrics(Server):

@@ -6,6 +6,7 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import penstock
@@ -23,15 +24,22 @@ CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 PROPERTIES = {"property", "cached_property", "setter"}
 
 
-def documented() -> Iterator[tuple[str, ast.AST, str]]:
-    """Yields the place, the node and the docstring of everything documented in the package."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                text = ast.get_docstring(node)
-                if text:
-                    line = getattr(node, "lineno", 1)
-                    yield f"{path.relative_to(SOURCE)}:{line}", node, text
+@cache
+def documented() -> list[tuple[str, ast.AST, str]]:
+    """Returns the place, the node and the docstring of everything documented in the package."""
+    return [
+        (f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 1)}", node, text)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in nodes(path)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (text := ast.get_docstring(node))
+    ]
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Returns the nodes of the syntax tree of a file."""
+    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
 
 
 def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -68,7 +76,7 @@ def test_docstrings_personify_nothing() -> None:
 def test_messages_and_hints_personify_nothing() -> None:
     wrong = []
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if not isinstance(node, ast.Call):
                 continue
             texts = [*node.args, *(k.value for k in node.keywords if k.arg in ("hint", "message"))]
@@ -118,12 +126,20 @@ def files(pattern: str) -> Iterator[Path]:
         yield from sorted((ROOT / name).rglob(pattern))
 
 
-def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the comments, docstrings, names and messages of a file, with their lines."""
+@cache
+def prose(path: Path) -> list[tuple[int, str]]:
+    """Returns the comments, docstrings, names and messages of a file, with their lines."""
+    return [*comments(path), *names_and_texts(path)]
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string
+
+
+def names_and_texts(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):

@@ -23,7 +23,7 @@ HashSecret = Callable[[str], str]
 KEYED_HASH = "hmac-sha256"
 _PARTS = "hashed_parts"
 _HASHED = ("config", "format", "watermark")
-LATER_PARTS = ("primary_key", "operation", "late", "on_error", "format", "mode")
+LATER_PARTS = ("primary_key", "operation", "late", "on_error", "format", "mode", "recomputed")
 """The parts of nodes that fingerprints of earlier versions lack."""
 _DEFAULT_SETTINGS = {
     "spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false",
@@ -234,6 +234,8 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
         definition["format"] = {"type": type(format_).__name__, **options}
     if isinstance(node.spec, SinkSpec):
         definition["mode"] = node.sink.mode
+        if node.sink.recomputed_options:
+            definition["recomputed"] = sorted(node.sink.recomputed_options)
     if isinstance(node.spec, SourceSpec):
         watermark = node.watermark
         definition["watermark"] = (

@@ -55,7 +55,7 @@ class _Inputs:
         for name, node in nodes.items():
             count = len(self.errors)
             node = self._with_inputs(node, known, nodes, relations)
-            if name not in self.invalid:
+            if name not in self.invalid or node.query_transform is not None:
                 node = with_checked_tables(node, tables, self.pipeline, self.errors)
             connected[name] = node
             if len(self.errors) > count:

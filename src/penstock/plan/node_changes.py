@@ -95,7 +95,7 @@ def changed_node(
 def changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
     """Returns the parts that differ. Fingerprints of earlier versions lack some parts."""
     known = {*after, *before} & {*after, "functions", "variants"}
-    changed = {part for part in known if before.get(part) != after.get(part)}
+    changed = {part for part in known - {"recomputed"} if before.get(part) != after.get(part)}
     keys = [sorted(node.get("primary_key") or ()) for node in (before, after)]
     # The columns of a key in a state are found by name, too.
     return changed - {"primary_key"} if keys[0] == keys[1] and after["kind"] != "sink" else changed
@@ -108,9 +108,13 @@ def _names(parts: set[str], before: Mapping[str, Any], after: Mapping[str, Any])
         one, other = before.get("functions", {}), after.get("functions", {})
         names += [f"function {n}" for n in {**one, **other} if one.get(n) != other.get(n)]
     if "config" in parts:
-        one, other = before["config"], after["config"]
-        names += [option for option in {**one, **other} if one.get(option) != other.get(option)]
+        names += _changed_options(before, after)
     return names
+
+
+def _changed_options(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    one, other = before["config"], after["config"]
+    return [option for option in {**one, **other} if one.get(option) != other.get(option)]
 
 
 def _incompatible_source(
@@ -166,4 +170,10 @@ def _applies(
         return f"{columns}; columns of the state are found by name"
     if state.in_spark and after["kind"] == "transform":
         return "applies to new rows, open windows keep old rows"
+    options = _changed_options(before, after)
+    recomputed = [option for option in options if option in after.get("recomputed", ())]
+    if recomputed and parts == {"config"} and recomputed == options:
+        return "computed again from all rows"
+    if recomputed:
+        return f"{', '.join(recomputed)} computed again from all rows, the rest applies to new rows"
     return "applies to new rows"

@@ -74,6 +74,9 @@ class Sink(Component[C]):
     discards_rows: ClassVar[bool] = False
     """Whether rows are discarded, so that rows of a failed attempt have no effect."""
 
+    recomputed_options: ClassVar[frozenset[str]] = frozenset()
+    """The options whose change applies to all rows, as the sink computes its results again."""
+
     format: Format[Any] | None = None
     """The node's format, set by the planner before `recover`, `open` and `writer` are called.
 

@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from crossing import native, native_tables
 from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.sdk import BatchId, Read, compare_schemas
@@ -462,3 +463,7 @@ def test_names_of_files(tmp_path: Path) -> None:
         path = str(tmp_path / name)
         write(sink(path), pa.record_batch({"a": [1]}))
         assert read(source(path))[0] == [{"a": 1}]
+
+
+def test_own_types_are_copied_or_rejected(tmp_path: Path) -> None:
+    assert native.check(native_tables.duckdb(tmp_path), tmp_path) == []

@@ -310,6 +310,25 @@ def test_another_key_of_a_sink_that_overwrites_rows(tmp_path: Path) -> None:
     assert effects(before, fingerprint(planned(tmp_path, append))) == ['compatible sink "out"']
 
 
+def test_aggregates_that_a_sink_computes_again(tmp_path: Path) -> None:
+    sink = {
+        "type": "postgres_aggregate", "from": "dear", "url": "postgresql://localhost:1/x",
+        "table": "t", "aggregate_table": "a", "aggregates": {"n": {"function": "count"}},
+    }  # fmt: skip
+    document = {**BASE, "sinks": {"out": sink}}
+    before = fingerprint(planned(tmp_path, document))
+    groups = changed(document, {"sinks.out.group_by": ["id"]})
+    both = changed(groups, {"sinks.out.timeout": "9s"})
+    other = changed(document, {"sinks.out.timeout": "9s"})
+    plans = [fingerprint(planned(tmp_path, each)) for each in (groups, both, other)]
+    assert [change.reason for after in plans for change in compare(before, after)] == [
+        "group_by changed; computed again from all rows",
+        "timeout, group_by changed; group_by computed again from all rows, the rest applies to new "
+        "rows",
+        "timeout changed; applies to new rows",
+    ]
+
+
 @pytest.mark.parametrize("old", [True, False])
 def test_unchanged_secret_is_compatible_with_old_hashes(tmp_path: Path, old: bool) -> None:
     before = fingerprint(secret_plan(tmp_path, "sesame"), None if old else b"1")

@@ -105,6 +105,10 @@ def _bad_leaves(array: pa.Array, type_: Declared) -> Iterator[tuple[pa.BooleanAr
         end = Decimal(10) ** (precision - scale)
         reason = f"expected {precision - scale} digits at most before the decimal point"
         yield _outside(array, -end, end, open_=True), reason
+    elif name == "BFloat16":
+        floats = array.to_numpy(zero_copy_only=False).astype(np.float32)
+        is_rounded = (floats.view(np.uint32) & 0xFFFF != 0) & ~np.isnan(floats)
+        yield pa.array(is_rounded), "expected a number with 8 significant bits at most"
 
 
 def _bad_texts(array: pa.Array, type_: Declared) -> Iterator[tuple[pa.BooleanArray, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -20,8 +21,8 @@ from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.statistics import merged_bounds
 from penstock.connectors.delta.target import open_target
 from penstock.connectors.delta.writer import DataFile
-from penstock.sdk import BatchId, Mode, Read
-from penstock.sdk.lakes.commits import repeat_conflicts
+from penstock.sdk import BatchId, Read
+from penstock.sdk.lakes.commits import BatchCommit
 from penstock.sdk.lakes.reader import parquet
 from penstock.sdk.lakes.writer import DELETED
 
@@ -71,43 +72,41 @@ class Transactions:
 
 
 @dataclass(frozen=True)
-class Commit:
-    """The commit of a batch. With `key` its files are staged rows to merge."""
+class Commit(BatchCommit[DataFile]):
+    """The commit of a batch as a version."""
 
     location: Location
     transactions: Transactions
-    batch: BatchId
-    mode: Mode
-    key: tuple[str, ...] = ()
 
-    def execute(self, files: Sequence[DataFile]) -> None:
-        """Commits the batch unless it was committed before. Deletes staged files.
+    @property
+    def table_name(self) -> str:
+        return self.location.path
 
-        Tries again after a conflict with another writer. Raises Transient after several conflicts.
-        """
-        repeat_conflicts(lambda: self._attempt(files), self.location.path)
-        if self.mode == "upsert":
-            with convert_errors("write to", self.location.path):
-                for file in files:
-                    self.location.delete(file.name)
+    def open_table(self) -> Any:
+        return open_target(self.location)
 
-    def _attempt(self, files: Sequence[DataFile]) -> None:
-        table = open_target(self.location)
-        if self._is_committed(table):
-            return
-        with convert_errors("commit to", self.location.path):
-            if self.mode == "upsert":
-                self._merge(table, files)
-                table = open_target(self.location)
-                if not self._is_committed(table):
-                    self._add(table, ())
-            else:
-                self._add(table, files)
-            sync_version(self.location, table.version(), with_files=self.mode == "upsert")
+    def last_number(self, table: Any) -> int | None:
+        number: int | None = table.transaction_version(self.transactions.application)
+        return number
 
-    def _is_committed(self, table: Any) -> bool:
-        number = table.transaction_version(self.transactions.application)
-        return number is not None and number >= self.batch.number
+    def converted_errors(self) -> AbstractContextManager[None]:
+        return convert_errors("commit to", self.location.path)
+
+    def add(self, table: Any, files: Sequence[DataFile]) -> None:
+        self._add(table, files)
+        sync_version(self.location, table.version(), with_files=False)
+
+    def merge(self, table: Any, files: Sequence[DataFile]) -> None:
+        self._merge(table, files)
+        table = self.open_table()
+        if not self.is_committed(table):
+            self._add(table, ())
+        sync_version(self.location, table.version(), with_files=True)
+
+    def delete_staged(self, files: Sequence[DataFile]) -> None:
+        with convert_errors("write to", self.location.path):
+            for file in files:
+                self.location.delete(file.name)
 
     def _add(self, table: Any, files: Sequence[DataFile]) -> None:
         from deltalake.transaction import AddAction

@@ -133,7 +133,7 @@ class DeltaSink(CompactingSink[DeltaSinkConfig]):
             target = Target.of(open_target(location))
             key = tuple(field.name for field in target.fields(self.primary_key))
         transactions = self._transactions(batch.query)
-        Commit(location, transactions, batch, self.mode, key).execute(files)
+        Commit(batch, self.mode, key, location, transactions).execute(files)
         self.compact_by_rule(len(files))
 
     def last_batch(self, query: str) -> BatchId | None:

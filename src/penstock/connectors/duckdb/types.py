@@ -6,6 +6,7 @@ Source: https://duckdb.org/docs/stable/sql/data_types/overview
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -42,7 +43,7 @@ _LEAVES = {
 _READ_AS_TEXT = {"hugeint", "uhugeint"}
 """Types whose values Arrow does not have, beside those that are STRING."""
 _INTEGERS = {"UBIGINT": 64, "HUGEINT": 127, "UHUGEINT": 128}
-WHOLE_NUMBERS = ("HUGEINT", "UHUGEINT")
+WHOLE_NUMBERS = ("HUGEINT", "UHUGEINT", "BIGNUM")
 
 
 class DuckdbTypes(TypeMap):
@@ -105,6 +106,14 @@ def field_of(name: str, type_: Any, *, nullable: bool) -> pa.Field:
     return with_declared(json_field(field) if str(type_) == "JSON" else field, str(type_))
 
 
+@cache
+def type_of(declared: str) -> Any:
+    """Returns DuckDB's type of a declared type."""
+    import duckdb
+
+    return duckdb.sqltype(declared)
+
+
 def arrow_type(type_: Any) -> pa.DataType:
     """Returns the type of rows for one of DuckDB's types. A UNION is a struct of its members."""
     match type_.id:
@@ -117,7 +126,7 @@ def arrow_type(type_: Any) -> pa.DataType:
             (_, key), (_, value) = type_.children
             return pa.map_(arrow_type(key), arrow_type(value))
         case "struct" | "union":
-            return pa.struct([(name, arrow_type(part)) for name, part in _members(type_)])
+            return pa.struct([(name, arrow_type(part)) for name, part in members(type_)])
         case leaf:
             return _LEAVES.get(leaf, pa.string())
 
@@ -164,11 +173,11 @@ def _parts(type_: Any) -> Sequence[tuple[str, Any]]:
         case "map":
             return [*type_.children]
         case "struct" | "union":
-            return _members(type_)
+            return members(type_)
     return []
 
 
-def _members(type_: Any) -> Sequence[tuple[str, Any]]:
+def members(type_: Any) -> Sequence[tuple[str, Any]]:
     """Returns the fields of a STRUCT, or the members of a UNION without its tag."""
     return [*type_.children[1:]] if type_.id == "union" else [*type_.children]
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.connectors.duckdb.types import WHOLE_NUMBERS
+from penstock.connectors.duckdb.types import WHOLE_NUMBERS, members, type_of
 from penstock.core.errors import Rejected
 from penstock.sdk.columns.conform import WrongType, conform, rebuild
 from penstock.sdk.columns.conversion import Conversion
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.types import declared_type
 from penstock.sdk.database.values import check_second_digits, time_text
 
-_SECOND_DIGITS = {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3}
+_SECOND_DIGITS = {"timestamp_s": 0, "timestamp_ms": 3}
+_TIMES = ("TIME", "TIME WITH TIME ZONE", "INTERVAL")
+_ROUNDING = re.compile(r"\b(TIMESTAMP_S|TIMESTAMP_MS|TIME|INTERVAL|U?HUGEINT|BIGNUM|UNION)\b")
+"""Types that round some values of rows, or have no place for them."""
 _FIRST, _END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
-_FINER_THAN_MICROSECONDS = r"[:.][0-9]{2}\.[0-9]{7}"
+_FINER_THAN_MICROSECONDS = r"\.[0-9]{6}[0-9]*[1-9]"
 _INTEGER = r"^\s*[+-]?[0-9]+\s*$"
 
 
@@ -74,7 +81,10 @@ def is_within_years(times: pa.Array) -> bool:
 
 def _members(array: pa.UnionArray) -> pa.StructArray:
     """Returns a UNION as a struct, whose fields are null except the member of each value."""
-    codes = array.type_codes
+    # `type_codes` ignores the offset of a slice.
+    codes = pa.Array.from_buffers(
+        pa.int8(), len(array), [None, array.buffers()[1]], offset=array.offset
+    )
     fields = [array.type.field(index) for index in range(array.type.num_fields)]
     children = [
         pc.if_else(pc.equal(codes, code), array.field(index), pa.scalar(None, field.type))
@@ -90,25 +100,44 @@ def check_values(rows: pa.RecordBatch, target: pa.Schema) -> None:
     """Raises Rejected for a value that a column of the table would round."""
     for column, field in zip(rows.columns, rows.schema, strict=True):
         declared = declared_type(target.field(field.name))
-        if pa.types.is_struct(field.type) and declared.startswith("UNION("):
-            _check_one_member(column, field.name)
-        elif pa.types.is_timestamp(field.type):
-            check_second_digits(column, field.name, _SECOND_DIGITS.get(declared, 6))
-        elif pa.types.is_string(field.type) and declared in WHOLE_NUMBERS:
-            if pc.all(pc.match_substring_regex(column, _INTEGER)).as_py() is False:
-                raise Rejected(
-                    f'column "{field.name}": expected an integer for {declared}', code="wrong-type"
-                )
-        elif (
-            pa.types.is_string(field.type)
-            and declared.startswith(("TIME", "INTERVAL"))
-            and pc.any(pc.match_substring_regex(column, _FINER_THAN_MICROSECONDS)).as_py()
-        ):
+        if _ROUNDING.search(declared):
+            _check(column, field.name, type_of(declared))
+
+
+def _check(column: pa.Array, name: str, type_: Any) -> None:
+    if is_list(column.type):
+        _check(column.flatten(), name, type_.children[0][1])
+    elif pa.types.is_map(column.type):
+        used = slice(column.offsets[0].as_py(), column.offsets[-1].as_py())
+        for part, (_, of_part) in zip((column.keys, column.items), type_.children, strict=True):
+            _check(part[used], name, of_part)
+    elif pa.types.is_struct(column.type):
+        if type_.id == "union":
+            _check_one_member(column, name)
+        types = dict(members(type_))
+        for field, part in zip(column.type, column.flatten(), strict=True):
+            _check(part, name, types[field.name])
+    elif pa.types.is_timestamp(column.type):
+        check_second_digits(column, name, _SECOND_DIGITS.get(type_.id, 6))
+    elif pa.types.is_string(column.type):
+        _check_text(column, name, str(type_))
+
+
+def _check_text(column: pa.StringArray, name: str, declared: str) -> None:
+    if declared in WHOLE_NUMBERS:
+        if pc.all(pc.match_substring_regex(column, _INTEGER)).as_py() is False:
             raise Rejected(
-                f'column "{field.name}" of the table stores 6 digits of a fraction of a second, '
-                "and the time has more",
-                code="wrong-type",
+                f'column "{name}": expected an integer for {declared}', code="wrong-type"
             )
+    elif (
+        declared in _TIMES
+        and pc.any(pc.match_substring_regex(column, _FINER_THAN_MICROSECONDS)).as_py()
+    ):
+        raise Rejected(
+            f'column "{name}" of the table stores 6 digits of a fraction of a second, and the time '
+            "has more",
+            code="wrong-type",
+        )
 
 
 def _check_one_member(structs: pa.StructArray, name: str) -> None:

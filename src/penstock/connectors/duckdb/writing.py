@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +14,9 @@ from penstock.connectors.duckdb.journal import Journal
 from penstock.connectors.duckdb.trial import Trial
 from penstock.connectors.duckdb.types import union_item
 from penstock.connectors.duckdb.values import check_values
-from penstock.core.errors import RecordError
+from penstock.core.errors import RecordError, Rejected
 from penstock.sdk.database import TableName
+from penstock.sdk.database.types import declared_type
 
 ROWS = "temp.penstock_rows"
 
@@ -89,15 +90,21 @@ class WritingConnection(DuckdbConnection):
     ) -> None:
         target = self._target(table)
         check_values(rows, target)
-        items = ", ".join(
-            union_item(field, target.field(field.name)) or self.dialect.quote(field.name)
+        items = {
+            field.name: union_item(field, target.field(field.name))
+            or self.dialect.quote(field.name)
             for field in rows.schema
-        )
+        }
         names = self.dialect.quote_all(rows.schema.names)
-        source = f"({names}) SELECT {items} FROM {ROWS}"
-        if self._is_careful:
-            self._trial_of(table).check(rows, source, key)
-        self._apply(f"INSERT INTO {self.dialect.table(table)} {source} {clause}", rows)
+        source = f"({names}) SELECT {', '.join(items.values())} FROM {ROWS}"
+        try:
+            if self._is_careful:
+                self._trial_of(table).check(rows, source, key)
+            self._apply(f"INSERT INTO {self.dialect.table(table)} {source} {clause}", rows)
+        except Rejected:
+            if rows.num_rows == 1:
+                self._check_columns(items, rows, target)
+            raise
 
     def _apply(self, statement: str, rows: pa.RecordBatch) -> None:
         try:
@@ -115,6 +122,23 @@ class WritingConnection(DuckdbConnection):
         finally:
             with suppress(Exception):
                 client.unregister("penstock_rows")
+
+    def _check_columns(
+        self, items: Mapping[str, str], row: pa.RecordBatch, target: pa.Schema
+    ) -> None:
+        """Raises Rejected with the name of the column whose value DuckDB does not convert."""
+        with closing(self.other_cursor()) as cursor:
+            cursor.register("penstock_rows", row)
+            for name, item in items.items():
+                declared = declared_type(target.field(name))
+                try:
+                    cursor.execute(f"SELECT CAST({item} AS {declared}) FROM {ROWS}").fetchall()
+                except Exception as error:
+                    translated = self.translate_error(error)
+                    if isinstance(translated, Rejected):
+                        raise Rejected(
+                            f'column "{name}": {translated.message}', code=translated.code
+                        ) from error
 
     def _trial_of(self, table: TableName) -> Trial:
         if self._trial is None or self._trial.table != table:

@@ -7,7 +7,7 @@ batch, so a batch that was committed before is recognised, even if its snapshot 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ from penstock.connectors.iceberg.snapshots import live_files
 from penstock.connectors.iceberg.target import HINT, Target
 from penstock.connectors.iceberg.writer import IcebergWriter, delete_files
 from penstock.core.errors import Permanent
-from penstock.sdk import BatchId, Mode, Receipt
-from penstock.sdk.lakes.commits import repeat_conflicts
+from penstock.sdk import BatchId, Receipt
+from penstock.sdk.lakes.commits import BatchCommit
 
 PREFIX = "penstock.batch."
 
@@ -56,60 +56,61 @@ class BatchMarks:
 
 
 @dataclass(frozen=True)
-class Commit:
-    """The commit of a batch. With `key` its files are staged rows to merge."""
+class Commit(BatchCommit[Receipt]):
+    """The commit of a batch as a snapshot."""
 
     access: TableAccess
     marks: BatchMarks
-    batch: BatchId
-    mode: Mode
-    key: tuple[str, ...] = ()
 
-    def execute(self, receipts: Sequence[Receipt]) -> None:
-        """Commits the batch unless it was committed before. Deletes staged files.
+    @property
+    def table_name(self) -> str:
+        return self.access.name
 
-        Tries again after a conflict with another writer. Raises Transient after several conflicts.
-        """
-        repeat_conflicts(lambda: self._attempt(receipts), self.access.name)
-        staged = [name for receipt in receipts for name in receipt.get("staged", ())]
-        if staged:
-            delete_files(self.access.require(HINT).io, staged)
+    def open_table(self) -> Any:
+        return self.access.require(HINT)
 
-    def _attempt(self, receipts: Sequence[Receipt]) -> None:
-        table = self.access.require(HINT)
+    def last_number(self, table: Any) -> int | None:
         last = self.marks.last(table, self.batch.query)
-        if last is not None and last.number >= self.batch.number:
-            return
-        with convert_errors("commit to", self.access.name):
-            transaction = begin(table)
-            self.marks.set(transaction, self.batch, table)
-            if self.mode == "upsert":
-                self._merge(transaction, table, receipts)
-            else:
-                self._add(transaction, table, receipts)
-                commit(transaction, table)
+        return None if last is None else last.number
 
-    def _add(self, transaction: Any, table: Any, receipts: Sequence[Receipt]) -> None:
+    def converted_errors(self) -> AbstractContextManager[None]:
+        return convert_errors("commit to", self.access.name)
+
+    def add(self, table: Any, receipts: Sequence[Receipt]) -> None:
+        transaction = self._begin(table)
         files = data_files(table, receipts)
         update = self._update(transaction)
         if self.mode == "replace":
             replace_files(update.overwrite(), live_files(table), files)
-            return
-        merges = table.properties.get("commit.manifest-merge.enabled", "").lower() == "true"
-        replace_files(update.merge_append() if merges else update.fast_append(), (), files)
+        else:
+            merges = table.properties.get("commit.manifest-merge.enabled", "").lower() == "true"
+            replace_files(update.merge_append() if merges else update.fast_append(), (), files)
+        commit(transaction, table)
 
-    def _merge(self, transaction: Any, table: Any, receipts: Sequence[Receipt]) -> None:
-        staged = [name for receipt in receipts for name in receipt["staged"]]
+    def merge(self, table: Any, receipts: Sequence[Receipt]) -> None:
+        transaction = self._begin(table)
         merge = Merge(Target(table), self.key)
-        removed, added = merge.execute(staged)
+        removed, added = merge.execute(_staged(receipts))
         if removed or added:
             replace_files(self._update(transaction).overwrite(), removed, added)
         with aborted_if_rejected(merge):
             commit(transaction, table)
 
+    def delete_staged(self, receipts: Sequence[Receipt]) -> None:
+        delete_files(self.open_table().io, _staged(receipts))
+
+    def _begin(self, table: Any) -> Any:
+        transaction = begin(table)
+        self.marks.set(transaction, self.batch, table)
+        return transaction
+
     def _update(self, transaction: Any) -> Any:
         summary = self.marks.summary(self.batch)
         return transaction.update_snapshot(snapshot_properties=summary)
+
+
+def _staged(receipts: Sequence[Receipt]) -> list[str]:
+    return [name for receipt in receipts for name in receipt.get("staged", ())]
 
 
 def data_files(table: Any, receipts: Sequence[Mapping[str, Any]]) -> list[Any]:

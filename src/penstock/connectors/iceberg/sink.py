@@ -121,7 +121,7 @@ class IcebergSink(CompactingSink[IcebergSinkConfig]):
         if not count and (self.mode != "replace" or self._access.open() is None):
             return
         key = self.primary_key if self.mode == "upsert" else ()
-        Commit(self._access, self._marks, batch, self.mode, tuple(key)).execute(receipts)
+        Commit(batch, self.mode, tuple(key), self._access, self._marks).execute(receipts)
         self.compact_by_rule(count)
 
     def last_batch(self, query: str) -> BatchId | None:

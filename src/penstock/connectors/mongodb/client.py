@@ -71,6 +71,14 @@ def codec_options() -> Any:
 
 
 @cache
+def raw_codec_options() -> Any:
+    """Returns the options of BSON for documents that are not decoded."""
+    from bson.raw_bson import RawBSONDocument
+
+    return codec_options().with_options(document_class=RawBSONDocument)
+
+
+@cache
 def json_options(*, canonical: bool = False) -> Any:
     """Returns the options of Extended JSON, whose canonical form keeps the types of numbers."""
     from bson import json_util

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from penstock.sdk import Duration
+from penstock.sdk.database.changes import ChangesOptions
 from penstock.sdk.database.config import CursorConfig, ServerConfig
 from penstock.sdk.network.auth import PasswordAuth
 
@@ -54,7 +55,9 @@ class ConnectionConfig(ServerConfig):
         return ID if column == self.id_column else column
 
 
-class MongodbSourceConfig(ConnectionConfig, CursorConfig):
+class MongodbSourceConfig(ConnectionConfig, CursorConfig, ChangesOptions):
+    of_rows: ClassVar[tuple[str, ...]] = ("filter", "pipeline", *ChangesOptions.of_rows)
+
     filter: dict[str, Any] = {}
     """The filter of documents that are read, as a map: `{status: paid, total: {$gte: 10}}`. Values
     that YAML does not have are written as Extended JSON: `{customer: {$oid: "65f..."}}`."""

@@ -86,10 +86,7 @@ def to_rows(
             if isinstance(document, Undecodable):
                 raise FailedRow(index, document.error)
             part.append(document)
-        arrays = [_array([each.get(field_of(f.name)) for each in part], f) for f in columns]
-        if not arrays:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(part), pa.struct([])))
-        return pa.RecordBatch.from_arrays(arrays, schema=columns)
+        return columns_of(part, columns, field_of)
 
     def payload(index: int) -> bytes:
         document = documents[index]
@@ -98,6 +95,16 @@ def to_rows(
         return to_json(document).encode(errors="backslashreplace")
 
     yield from conversion.converted(len(documents), attempt, payload)
+
+
+def columns_of(
+    documents: Sequence[Document], columns: pa.Schema, field_of: FieldOf
+) -> pa.RecordBatch:
+    """Returns documents in columns. Raises WrongType, MissingValue or DecodeError."""
+    arrays = [_array([each.get(field_of(f.name)) for each in documents], f) for f in columns]
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(documents), pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:

@@ -7,6 +7,8 @@ from contextlib import closing, suppress
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.connectors.mongodb.client import (
     codec_options,
     collection_exists,
@@ -14,13 +16,15 @@ from penstock.connectors.mongodb.client import (
     missing_collection,
     option_value,
 )
-from penstock.connectors.mongodb.config import MongodbSourceConfig
+from penstock.connectors.mongodb.config import ID, MongodbSourceConfig
 from penstock.connectors.mongodb.cursor import kind_of
 from penstock.connectors.mongodb.documents import Document, Undecodable, decode_documents
 from penstock.connectors.mongodb.errors import translate_errors
+from penstock.connectors.mongodb.sample import infer_columns
 from penstock.core.errors import Permanent
 
 Stage = dict[str, Any]
+_SAMPLE = 1000
 
 
 class Reader:
@@ -74,6 +78,12 @@ class Reader:
                 return ()
             kinds.append(self.kind(field, found))
         return kinds
+
+    def sample_columns(self) -> pa.Schema | None:
+        """Returns the columns of the first documents; None without documents."""
+        stages: list[Stage] = [{"$sort": {ID: 1}}, {"$limit": _SAMPLE}]
+        documents = [each for part in self.parts(stages) for each in part]
+        return infer_columns(documents, self.config.id_column)
 
     def check_collection(self) -> None:
         """Raises OptionError if the collection does not exist."""

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.mongodb import cursor
+from penstock.connectors.mongodb.changes import MongodbChangesSource
 from penstock.connectors.mongodb.client import option_value
 from penstock.connectors.mongodb.config import ID, MongodbSourceConfig
 from penstock.connectors.mongodb.cursor import Values
 from penstock.connectors.mongodb.documents import to_rows
 from penstock.connectors.mongodb.encoding import Encoding
 from penstock.connectors.mongodb.reading import Reader, Stage, matching
-from penstock.connectors.mongodb.sample import infer_columns
 from penstock.core.errors import OptionError
 from penstock.sdk import Capability, Component, Context, Offset, Read
 from penstock.sdk.database.lookup import KeyReader, RowLookup
@@ -23,7 +23,6 @@ from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.source import DEFAULT_MIN_AGE
 from penstock.sdk.polling import PolledSource
 
-_SAMPLE = 1000
 Part = tuple[list[Any] | None, list[Any]]
 
 
@@ -40,6 +39,17 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
 
     An ObjectId is text of 24 hexadecimal digits, or BINARY. A date is a TIMESTAMP. A column of the
     type VARIANT has the value as Extended JSON, of any type.
+
+    With `changes: true` the source reads the documents of the collection, then its inserts, updates
+    and deletes, from a change stream. The snapshot is read in chunks in the order of `_id`, and is
+    merged with the changes that arrive meanwhile. A run resumes where the last run stopped, also
+    within the snapshot. An update has the whole document as it is when the server returns the
+    change, or as it was after the change if the collection has `changeStreamPreAndPostImages`. A
+    delete has the `_id`, and all fields with this option. The metadata columns are `lsn` (the
+    resume token), `transaction`, `commit_time`, `snapshot` and `received`. An oplog that does not
+    have the token any more is an error, unless `on_data_loss` says otherwise; so is a collection
+    that is dropped or renamed. The server needs to be a replica set or a sharded cluster, and the
+    user the role `read`.
 
     With `lookup: true` documents are looked up by their primary key. Text that has the form of an
     ObjectId finds both.
@@ -72,6 +82,8 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
     def create(
         cls, config: MongodbSourceConfig, context: Context | None = None
     ) -> Component[MongodbSourceConfig]:
+        if config.changes and not (context is not None and context.lookup):
+            return MongodbChangesSource(config, context)
         source = cls(config, context)
         return MongodbLookup(source) if context is not None and context.lookup else source
 
@@ -91,9 +103,7 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
         self._reader.check_collection()
 
     def infer_schema(self) -> pa.Schema | None:
-        stages: list[Stage] = [{"$sort": {ID: 1}}, {"$limit": _SAMPLE}]
-        documents = [each for part in self._reader.parts(stages) for each in part]
-        return infer_columns(documents, self.config.id_column)
+        return self._reader.sample_columns()
 
     def infer_primary_key(self) -> tuple[str, ...]:
         return () if self.config.pipeline else (self.config.id_column,)

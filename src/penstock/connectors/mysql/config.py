@@ -34,7 +34,7 @@ class ConnectionConfig(ServerConfig):
 
 
 class MysqlSourceConfig(ConnectionConfig, ChangesConfig):
-    of_changes: ClassVar[tuple[str, ...]] = ("server_id",)
+    of_changes: ClassVar[tuple[str, ...]] = ("server_id", *ChangesConfig.of_changes)
 
     server_id: int | None = Field(default=None, ge=1, le=2**32 - 1)
     """The ID as a replica of the server, with `changes`. By default a number that depends on the

@@ -116,12 +116,13 @@ def _check_stored(column: pa.Array, target: pa.Field) -> None:
         _reject(wrong, target, "stores dates from 0001-01-01 to 9999-12-31")
     elif pa.types.is_floating(type_):
         _reject(pc.invert(pc.is_finite(column)), target, "does not store NaN and infinities")
+        _check_decimal_places(column, target, declared)
     elif declared.startswith("year"):
         years = pc.and_(pc.greater(column, 0), pc.less(column, 100))
         _reject(years, target, "stores years with 4 digits")
-    elif declared.startswith("binary("):
-        size = int(declared[len("binary(") : -1])
-        _reject(pc.less(pc.binary_length(column), size), target, f"stores {size} bytes")
+    elif pa.types.is_binary(type_) and (match := re.fullmatch(r"(binary|bit)\((\d+)\)", declared)):
+        size = int(match[2]) if match[1] == "binary" else (int(match[2]) + 7) // 8
+        _reject(pc.not_equal(pc.binary_length(column), size), target, f"stores {size} bytes")
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
         _check_text(column, target, declared)
 
@@ -142,6 +143,15 @@ def _check_text(column: pa.StringArray, target: pa.Field, declared: str) -> None
         is_number = pc.match_substring_regex(column, r"^\s*\d+$")
         wrong = pc.and_(is_number, pc.invert(pc.is_in(column, members)))
         _reject(wrong, target, f"stores {', '.join(members.to_pylist())}")
+
+
+def _check_decimal_places(column: pa.Array, target: pa.Field, declared: str) -> None:
+    match = re.match(r"(?:float|double)\(\d+,(\d+)\)", declared)
+    if match is None:
+        return
+    texts = [None if value is None else f"{value:.{match[1]}f}" for value in column.to_pylist()]
+    rounded = pa.array(texts, pa.string()).cast(column.type)
+    _reject(pc.not_equal(column, rounded), target, f"stores {match[1]} decimal places")
 
 
 def second_digits(declared: str) -> int:

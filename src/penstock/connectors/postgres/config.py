@@ -21,7 +21,7 @@ class ConnectionConfig(ServerConfig):
 
 
 class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
-    of_changes: ClassVar[tuple[str, ...]] = ("slot", "publication")
+    of_changes: ClassVar[tuple[str, ...]] = ("slot", "publication", *ChangesConfig.of_changes)
 
     slot: str | None = Field(default=None, pattern=r"^[a-z0-9_]{1,63}$")
     """The replication slot, which is created if it is missing. `penstock_PIPELINE_NODE` by

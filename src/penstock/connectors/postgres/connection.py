@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.errors import translate_error
-from penstock.connectors.postgres.texts import parse_csv, to_csv
+from penstock.connectors.postgres.texts import as_texts, parse_csv, to_csv
 from penstock.connectors.postgres.types import DIALECT, TYPES
 from penstock.core.errors import PenstockError
 from penstock.core.secret import revealed
 from penstock.sdk.database import DbapiConnection, TableName
 from penstock.sdk.database.types import with_declared
 
+_COPY_ROWS = 2000
 _BLOCK_ROWS, _BLOCK_BYTES = 20_000, 4 * 2**20
 _STAGE = TableName(("penstock_rows",))
 _COLUMNS = """
@@ -209,14 +210,15 @@ class PostgresConnection(DbapiConnection):
         return bytes(copy.read())
 
     def _copy(self, table: TableName, rows: pa.RecordBatch, target: pa.Schema) -> None:
-        data = to_csv(rows, target)
-        names = self.dialect.quote_all(rows.schema.names)
+        texts, names = as_texts(rows, target), self.dialect.quote_all(rows.schema.names)
         statement = f"COPY {self.dialect.table(table)} ({names}) FROM STDIN (FORMAT csv)"
         with (
             self._watched(), self._cursor() as cursor, self._translated(),
             cursor.copy(statement) as copy,
         ):  # fmt: skip
-            copy.write(data)
+            # The server writes a part while the next one is converted.
+            for start in range(0, texts.num_rows, _COPY_ROWS):
+                copy.write(to_csv(texts.slice(start, _COPY_ROWS)))
 
     def _stage(self, table: TableName, rows: pa.RecordBatch) -> None:
         """Writes rows to a temporary table with columns of the types of a table."""

@@ -67,4 +67,6 @@ def _reason(error: Any) -> str:
         return " ".join(str(error).split()) or type(error).__name__
     reason = f"{primary} ({detail.rstrip('.')})" if detail else str(primary)
     column = _COPIED_COLUMN.search(error.diag.context or "")
-    return f'column "{column[1]}": {reason}' if column and column[1] not in primary else reason
+    if column is None or f'"{column[1]}"' in primary:
+        return reason
+    return f'column "{column[1]}": {reason}'

@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from penstock.connectors.postgres.types import second_digits
+from penstock.connectors.postgres.stored import check_stored
 from penstock.core.errors import Rejected
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.texts import JsonText, parse_json, rows_of_texts
-from penstock.sdk.database.values import check_second_digits
 
 
 class _Conversion(TextConversion):
@@ -73,18 +72,23 @@ def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
     return table.combine_chunks().to_batches()[0]
 
 
-def to_csv(rows: pa.RecordBatch, target: pa.Schema) -> bytes:
-    """Returns rows for COPY in the format `csv` into columns of `target`.
+def as_texts(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """Returns rows in forms that CSV has without loss, for columns of `target`.
 
-    Raises Rejected if a time has more digits than its column, or a text the character NUL.
+    Raises Rejected for a value that its column would change, or a text with the character NUL.
     """
     arrays = []
     for column, field in zip(rows.columns, rows.schema, strict=True):
+        check_stored(column, target.field(field.name))
         arrays.append(_as_text(column, field, target.field(field.name)))
         _check_nul(arrays[-1], field.name)
+    return pa.RecordBatch.from_arrays(arrays, rows.schema.names)
+
+
+def to_csv(texts: pa.RecordBatch) -> bytes:
+    """Returns rows of `as_texts` for COPY in the format `csv`."""
     data = io.BytesIO()
-    batch = pa.RecordBatch.from_arrays(arrays, rows.schema.names)
-    csv.write_csv(batch, data, csv.WriteOptions(include_header=False))
+    csv.write_csv(texts, data, csv.WriteOptions(include_header=False))
     return data.getvalue()
 
 
@@ -96,8 +100,6 @@ def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
     if pa.types.is_nested(type_):
         is_array = is_list(type_) and is_list(target.type)
         return _text_array(column, _array_literal if is_array else lambda v: json_of(v, field))
-    if pa.types.is_timestamp(type_):
-        check_second_digits(column, target.name, second_digits(target))
     return column
 
 
@@ -140,8 +142,19 @@ def _bytes(text: str | None) -> bytes | None:
 
 def _parsed(text: str, type_: pa.DataType) -> Any:
     if is_list(type_) and not text.startswith("["):
-        return parse_array(text)
+        items = parse_array(text)
+        _check_dimensions(items, type_.value_type)
+        return items
     return parse_json(text, type_)
+
+
+def _check_dimensions(items: list[Any], type_: pa.DataType) -> None:
+    """Raises ValueError if an array has more dimensions than its column."""
+    for item in items:
+        if isinstance(item, list):
+            if not is_list(type_):
+                raise ValueError("expected an array of fewer dimensions")
+            _check_dimensions(item, type_.value_type)
 
 
 _ARRAY_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)|([{},])', re.DOTALL)

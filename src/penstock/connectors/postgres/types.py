@@ -11,7 +11,6 @@ from penstock.sdk.database.types import always, declared_type
 
 _MAX_PRECISION = 38
 _DEFAULT_SCALE = 18
-_MICROSECONDS = 6
 
 
 def _numeric(match: re.Match[str]) -> pa.DataType:
@@ -36,12 +35,6 @@ class PostgresTypes(TypeMap):
         if is_exact and declared_type(target) == "numeric":
             return True
         return super().accepts(written, target)
-
-
-def second_digits(field: pa.Field) -> int:
-    """Returns the digits of a fraction of a second that a column stores."""
-    match = re.match(r"timestamp\((\d)\)", declared_type(field))
-    return int(match[1]) if match else _MICROSECONDS
 
 
 TYPES: TypeMap = PostgresTypes(

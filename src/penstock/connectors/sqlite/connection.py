@@ -19,6 +19,13 @@ BUSY_TIMEOUT = 30.0
 """The seconds for which a statement waits for the lock of another connection."""
 _TRANSIENT = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_PROTOCOL")
 _REJECTED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError)
+_NOT_UTF8 = "Could not decode to UTF-8"
+_LENIENT = partial(str, encoding="utf-8", errors="surrogateescape")
+"""Decodes text, of which bytes that are not UTF-8 are surrogates."""
+
+
+class _NotUtf8(Permanent):
+    """The error of the library for a text that is not UTF-8."""
 
 
 class SqliteConnection(DbapiConnection):
@@ -27,7 +34,7 @@ class SqliteConnection(DbapiConnection):
     dialect = DIALECT
 
     def __init__(self, path: str, mode: Literal["ro", "rwc"]) -> None:
-        self.path = path
+        self.path, self._only_reads = path, mode == "ro"
         uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
         super().__init__(
             self._call(
@@ -37,7 +44,8 @@ class SqliteConnection(DbapiConnection):
                 )
             )
         )  # fmt: skip
-        self.client.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+        if not self._only_reads:
+            self.client.text_factory = _LENIENT
         self._call(self.client.execute, "SELECT 1 FROM sqlite_schema")
 
     def translate_error(self, error: Exception) -> PenstockError | None:
@@ -45,6 +53,8 @@ class SqliteConnection(DbapiConnection):
             return Rejected(f"SQLite rejects the row: {error}")
         if not isinstance(error, sqlite3.Error):
             return None
+        if _NOT_UTF8 in str(error):
+            return _NotUtf8(str(error))
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith(_TRANSIENT):
             return Transient(
@@ -57,6 +67,29 @@ class SqliteConnection(DbapiConnection):
                 hint="Correct path, or the permissions of the file and its directory.",
             )
         return Permanent(f"cannot use the database {self.path}: {error}")
+
+    def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        """Yields the rows of a query. Those after a text that is not UTF-8 are read again.
+
+        To decode each text by a function takes half as long as to read the rows. A transaction
+        keeps the rows as they are.
+        """
+        begins = self._only_reads and not self.client.in_transaction
+        if begins:
+            self._call(self.client.execute, "BEGIN")
+        count = 0
+        try:
+            for rows in super().fetch(query, parameters):
+                yield rows
+                count += len(rows)
+        except _NotUtf8:
+            self.client.text_factory = _LENIENT
+            for rows in super().fetch(query, parameters):
+                yield rows[max(0, count) :]
+                count -= len(rows)
+        finally:
+            if begins:
+                self.rollback()
 
     def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
         return parameters_of(rows, to_parameters)

@@ -9,6 +9,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "authorization": "The credentials do not grant the required permission.",
     "binary-log": "The binary log of a server does not have the changes of rows.",
     "busy": "The external system is overloaded or temporarily not available.",
+    "change-streams": "A server of MongoDB has no change streams.",
     "changed-rows": "A version of a table removes or changes rows, which are not read.",
     "cluster-mode": "A Redis node of a cluster is used without cluster mode.",
     "connect": "An external system failed.",

@@ -127,6 +127,8 @@ def _mixes_times(type_: pa.DataType, values: Sequence[Any]) -> bool:
 
     `type_` is the type that Arrow has inferred: of `[date, 1]` it is a date, of 1970-01-02.
     """
+    if not (pa.types.is_temporal(type_) or pa.types.is_nested(type_)):
+        return False
     present = [value for value in values if value is not None]
     if pa.types.is_temporal(type_):
         return len(set(map(type, present))) > 1

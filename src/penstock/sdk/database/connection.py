@@ -137,7 +137,7 @@ class DbapiConnection(Connection):
         with self._cursor() as cursor:
             self._call(cursor.execute, query, tuple(parameters))
             while rows := self._call(cursor.fetchmany, FETCHED):
-                yield [tuple(row) for row in rows]
+                yield rows if type(rows[0]) is tuple else [tuple(row) for row in rows]
 
     def execute_many(self, statement: str, rows: pa.RecordBatch) -> None:
         with self._cursor() as cursor:

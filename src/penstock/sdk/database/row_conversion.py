@@ -14,8 +14,9 @@ from penstock.core.errors import RecordError
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.columns.json_mark import is_json
-from penstock.sdk.columns.row_json import row_text
+from penstock.sdk.columns.row_json import key_text, row_text
 from penstock.sdk.columns.rows import column
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.texts import nested_column
 from penstock.sdk.record import Read
 
@@ -56,8 +57,11 @@ class RowConversion:
                 return convert(batch.slice(start, stop - start), self.columns)
 
             def payload(index: int, batch: pa.RecordBatch = batch) -> bytes:
-                pairs = zip(batch.schema.names, batch.columns, strict=True)
-                return _payload({name: to_json(column[index]) for name, column in pairs})
+                values = {
+                    name: to_json(column[index])
+                    for name, column in zip(batch.schema.names, batch.columns, strict=True)
+                }
+                return _payload(_with_texts(values, self.columns))
 
             yield from self.converted(batch.num_rows, attempt, payload)
 
@@ -100,6 +104,29 @@ def columns_of(rows: Rows, count: int) -> list[list[Any]]:
     `zip(*rows)` has an iterator for each row, and takes ten times as long.
     """
     return [list(map(itemgetter(index), rows)) for index in range(count)]
+
+
+def _with_texts(row: Mapping[str, Any], columns: pa.Schema) -> dict[str, Any]:
+    """Returns a row with texts in place of bytes in the columns that are texts."""
+    types = dict(zip(columns.names, columns.types, strict=True))
+    return {name: _as_text(value, types.get(name)) for name, value in row.items()}
+
+
+def _as_text(value: Any, type_: pa.DataType | None) -> Any:
+    if type_ is None or value is None:
+        return value
+    if isinstance(value, bytes) and pa.types.is_string(type_):
+        return value.decode(errors="surrogateescape")
+    if is_list(type_) and isinstance(value, list):
+        return [_as_text(item, type_.value_type) for item in value]
+    if pa.types.is_struct(type_) and isinstance(value, dict):
+        return {part.name: _as_text(value.get(part.name), part.type) for part in type_}
+    if pa.types.is_map(type_) and isinstance(value, list):
+        return {
+            key_text(_as_text(key, type_.key_type)): _as_text(item, type_.item_type)
+            for key, item in value
+        }
+    return value
 
 
 def _payload(row: Mapping[str, Any]) -> bytes:

@@ -47,10 +47,16 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
 
 
 def checked_tables(text: str) -> Iterator[tuple[str, int]]:
-    """Yields the names of the tables that a text in Spark SQL checks, and their places there."""
+    """Yields the names of the tables that a text checks, and their places there.
+
+    The calls are in Spark SQL, or as written if the text has no translation.
+    """
     sql = read_sql(text)
     if sql is None:
         return
+    for call in sql.calls(NAME):
+        if call.arguments and (table := literal(sql, call.arguments[0])) is not None:
+            yield table, sql[call.arguments[0][0]].start
     for index, token in enumerate(sql.tokens):
         if token.kind == "name" and token.value.startswith(_PREFIX) and sql.is_sign(index + 1, "("):
             yield token.value.removeprefix(_PREFIX), token.start + len(_PREFIX) + 1

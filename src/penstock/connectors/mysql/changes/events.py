@@ -17,7 +17,7 @@ from penstock.connectors.mysql.changes.positions import LogFile
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
 from penstock.core.errors import Permanent
-from penstock.sdk.database.changes import Transaction, Unsent, Value
+from penstock.sdk.database.changes import LostChanges, Transaction, Unsent, Value
 from penstock.sdk.database.types import declared_type
 from penstock.sdk.operations import Operation
 
@@ -138,12 +138,10 @@ class EventParser:
         """Checks that a file of the log is the one that was read before."""
         found = LogFile(self.file.name, event.packet.server_id, event.timestamp)
         if self.file.is_other(found):
-            raise Permanent(
+            raise LostChanges(
                 f"the file {found.name} of the binary log is not the one that was read before: "
                 "changes since the last run are lost",
-                code="data-gone",
-                hint="The log was reset, or url is another server. Remove the state of the "
-                "pipeline to read the table again from a snapshot.",
+                hint="The log was reset, or url is another server.",
             )
         self.file = found
         self._rows_of.clear()
@@ -260,11 +258,9 @@ class EventParser:
         """Raises Permanent for an event with changes that cannot be read."""
         at = f"at {self.file.text(offset)}"
         if type_ == _INCIDENT:
-            raise Permanent(
-                f"the server has lost changes {at} (an incident of the binary log)",
-                code="data-gone",
-                hint="Remove the state of the pipeline to read the table again from a snapshot.",
-            )
+            loss = LostChanges(f"the server has lost changes {at} (an incident of the binary log)")
+            loss.end = (self.file.at(offset), str(self.file))
+            raise loss
         if type_ in _COMPRESSED or type_ == _PARTIAL:
             raise Permanent(
                 f"the binary log has compressed or partial rows {at}", code="binary-log",

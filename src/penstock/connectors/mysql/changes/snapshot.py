@@ -25,6 +25,7 @@ from penstock.sdk.database.types import declared_type
 
 _CHUNK_BYTES, _MIN_ROWS = 16 << 20, 100
 _PARSE_ERROR = 1064
+_FIRST_OFFSET = 4
 _SIZE = """
 SELECT AVG_ROW_LENGTH FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
@@ -60,6 +61,13 @@ def log_end(connection: MysqlConnection) -> tuple[LogFile, int]:
     """Returns the file and the offset where the log ends. Raises Transient or Permanent."""
     name, offset, *_ = log_status(connection)
     return LogFile(name), int(offset)
+
+
+def log_start(connection: MysqlConnection) -> tuple[LogFile, int]:
+    """Returns the file and the offset where the log starts. Raises Transient or Permanent."""
+    (name, *_), *_ = connection.query("SHOW BINARY LOGS")
+    connection.rollback()
+    return LogFile(name), _FIRST_OFFSET
 
 
 def read_chunk(

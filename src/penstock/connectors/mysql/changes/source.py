@@ -13,17 +13,17 @@ from penstock.connectors.mysql.changes.events import EventParser, LoggedTable
 from penstock.connectors.mysql.changes.positions import LogFile, file_offset
 from penstock.connectors.mysql.changes.receiver import MysqlReceiver
 from penstock.connectors.mysql.changes.setup import Requirements, charsets
-from penstock.connectors.mysql.changes.snapshot import log_end
+from penstock.connectors.mysql.changes.snapshot import log_end, log_start
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
 from penstock.connectors.mysql.config import MysqlSourceConfig, replica_id
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import to_rows
 from penstock.sdk import Journal, ReceivingSource
-from penstock.sdk.database.changes import ChangesSource, Confirmed, Progress, metadata_of
+from penstock.sdk.database.changes import Confirmed, Progress, TableChangesSource, metadata_of
 
 
-class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
+class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
     """Reads the rows of a table, then their changes. See `MysqlSource`."""
 
     extra = "mysql"
@@ -50,7 +50,7 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
         number = self.config.server_id
         return None if number is None else f"mysql {self.config.address} {number}"
 
-    async def receive_shared(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+    async def receive_log(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
         parts = [(s, journal) for s, journal in sources if isinstance(s, MysqlChangesSource)]
         with ExitStack() as stack:
             connection, lookup = [
@@ -83,15 +83,18 @@ class MysqlChangesSource(ChangesSource[MysqlSourceConfig]):
         requirements = Requirements(self.table, self.primary_key)
         requirements.check(connection)
         confirmed = Confirmed(self.directory)
+        progress = Progress.read(self._reader)
         if not confirmed.position:
-            file, end = log_end(connection)
-            confirmed.raise_to(file.at(end), str(file))
+            # Of a log with a loss, the changes that remain are read.
+            remains = progress is not None and self.config.on_data_loss == "continue"
+            file, offset = log_start(connection) if remains else log_end(connection)
+            confirmed.raise_to(file.at(offset), str(file))
         place = requirements.resolve_table(connection)
         connection.rollback()
         return MysqlTable(
             self.table, self.primary_key, place, connection, lookup,
             ignores_truncate=self.config.on_truncate == "ignore", journal=journal,
-            progress=Progress.read(self._reader) or Progress(), confirmed=confirmed,
+            progress=progress or Progress(), confirmed=confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
         )  # fmt: skip
 

@@ -21,6 +21,7 @@ from penstock.connectors.mysql.config import ConnectionConfig
 from penstock.connectors.mysql.errors import translate_error
 from penstock.connectors.mysql.session import connect_options
 from penstock.core.errors import PenstockError, Permanent, Transient
+from penstock.sdk.database.changes import LostChanges
 
 _MAX_BYTES = 8 << 20
 _OVERHEAD = 500
@@ -168,12 +169,10 @@ class BinlogStream:
 
     def _log_error(self, reason: str) -> PenstockError:
         if any(text in reason.lower() for text in _GONE):
-            return Permanent(
+            return LostChanges(
                 f"the binary log of {self._config.address} does not have "
                 f"{self._parser.file.text(self._offset)} any more: changes since the last run are "
                 f"lost ({reason})",
-                code="data-gone",
-                hint="Remove the state of the pipeline to read the table again from a snapshot. "
-                "Keep the log for longer: SET GLOBAL binlog_expire_logs_seconds = 604800.",
+                hint="Keep the log for longer: SET GLOBAL binlog_expire_logs_seconds = 604800.",
             )
         return self._lost(reason)

@@ -68,6 +68,7 @@ class PostgresAggregateSink(PostgresSink):
 
     config_type = PostgresAggregateSinkConfig
     config: PostgresAggregateSinkConfig
+    recomputed_options = frozenset({"group_by", "aggregates"})
 
     def check(self) -> None:
         super().check()

@@ -10,7 +10,7 @@ from penstock.connectors.postgres.changes.positions import lsn
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.sdk.database import TableName
-from penstock.sdk.database.changes import Confirmed
+from penstock.sdk.database.changes import Confirmed, LostChanges
 
 _SETTINGS = """
 SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.rolsuper,
@@ -116,15 +116,19 @@ class Replication:
         return [name for (name,) in rows]
 
     def create(
-        self, connection: PostgresConnection, confirmed: Confirmed, *, resumes: bool
+        self, connection: PostgresConnection, confirmed: Confirmed, *, resumes: bool, replaces: bool
     ) -> None:
         """Creates the publication and the slot unless they exist.
 
         With `resumes` rows were read before. Then a slot that is missing, or that is beyond the
-        `confirmed` position, is a loss. Raises Permanent.
+        `confirmed` position, is a loss. With `replaces` another slot takes the place of one that
+        the server has invalidated. Raises LostChanges or Permanent.
         """
         self._create_publication(connection, resumes=resumes)
         found = connection.query(_SLOT, (self.slot,))
+        if found and found[0][1] == "lost" and not resumes and replaces:
+            connection.query("SELECT pg_drop_replication_slot(\0)", (self.slot,))
+            found = []
         if not found:
             if resumes:
                 raise self._lost(connection, "does not exist")
@@ -169,14 +173,18 @@ class Replication:
                 f"ALTER PUBLICATION {publication} SET (publish_via_partition_root = {via_root})"
             )
 
-    def _lost(self, connection: PostgresConnection, reason: str) -> Permanent:
-        return Permanent(
+    def _lost(self, connection: PostgresConnection, reason: str) -> LostChanges:
+        return self._loss(
             f'the slot "{self.slot}" of {connection.config.address} {reason}: changes since the '
             "last run are lost",
-            code="data-gone",
-            hint="Remove the state of the pipeline to read the table again from a snapshot; "
-            f"drop the slot with SELECT pg_drop_replication_slot('{self.slot}') if it exists.",
+            "Or remove the state of the pipeline to read the table again, and drop the slot with "
+            f"SELECT pg_drop_replication_slot('{self.slot}') if it exists.",
         )
+
+    def _loss(self, message: str, hint: str) -> LostChanges:
+        loss = LostChanges(message, hint=hint)
+        loss.table = str(self.table)
+        return loss
 
     def _check_publication(self, connection: PostgresConnection, schema: str, name: str) -> None:
         """Checks that a publication has all operations, under the name of the table."""
@@ -213,12 +221,10 @@ class Replication:
             else f"CREATE PUBLICATION {publication} FOR TABLE {quoted} {options}"
         )
         if resumes:
-            raise Permanent(
+            raise self._loss(
                 f'the publication "{self.publication}" does not have the table "{self.table}": '
                 "changes since the last run may be lost",
-                code="data-gone",
-                hint="Remove the state of the pipeline and drop the slot to read the table again "
-                f"from a snapshot; or run {statement}, if nothing was written meanwhile.",
+                f"Or run {statement}, if nothing was written meanwhile.",
             )
         try:
             connection.execute(statement)

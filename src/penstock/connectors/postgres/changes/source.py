@@ -18,12 +18,12 @@ from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import to_rows
 from penstock.sdk import Journal, ReceivingSource
-from penstock.sdk.database.changes import ChangesSource, Confirmed, Progress, metadata_of
+from penstock.sdk.database.changes import Confirmed, Progress, TableChangesSource, metadata_of
 
 _NAME_LENGTH = 63
 
 
-class PostgresChangesSource(ChangesSource[PostgresSourceConfig]):
+class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
     """Reads the rows of a table, then their changes. See `PostgresSource`."""
 
     acknowledges = "the slot advances once changes are on disk"
@@ -55,7 +55,7 @@ class PostgresChangesSource(ChangesSource[PostgresSourceConfig]):
         slot = self.config.slot
         return None if slot is None else f"postgres {self.config.address} {slot}"
 
-    async def receive_shared(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+    async def receive_log(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
         with ExitStack() as stack:
             connection = stack.enter_context(closing(await asyncio.to_thread(self.connect)))
             lookup = stack.enter_context(closing(await asyncio.to_thread(self.connect)))
@@ -83,7 +83,10 @@ class PostgresChangesSource(ChangesSource[PostgresSourceConfig]):
         replication, progress = self._replication(self.primary_key), Progress.read(self._reader)
         replication.check(connection)
         confirmed = Confirmed(self.directory)
-        replication.create(connection, confirmed, resumes=progress is not None)
+        replication.create(
+            connection, confirmed, resumes=progress is not None and confirmed.position > 0,
+            replaces=self.config.on_data_loss != "fail",
+        )  # fmt: skip
         return PostgresTable(
             replication, replication.resolve_table(connection), connection, lookup,
             ignores_truncate=self.config.on_truncate == "ignore", journal=journal,

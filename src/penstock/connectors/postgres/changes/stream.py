@@ -130,16 +130,9 @@ class ReplicationStream:
         except psycopg.Error as error:
             raise translate_error(error, self._config) or error from error
 
-    def _ended(self) -> Transient | Permanent:
+    def _ended(self) -> Transient:
         result = self._connection.get_result()
         reason = _message(result) or "the server has closed the stream"
-        if "publication" in reason and "does not exist" in reason:
-            return Permanent(
-                f"cannot read changes of {self._config.address}: {reason}",
-                code="not-found",
-                hint="Create the publication again. Changes of the time without it are lost: "
-                "remove the state of the pipeline, and the slot, to read the tables again.",
-            )
         return Transient(
             f"the stream of {self._config.address} has ended: {reason}", code="unreachable"
         )

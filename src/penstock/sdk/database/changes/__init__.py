@@ -1,19 +1,23 @@
 """Changes of tables: a snapshot in chunks by key, merged with the log of the server.
 
 A connector defines a `ChangesReceiver` of the log and a `TableReceiver` of each table, which writes
-rows to the journal in the order of the log, and a `ChangesSource`, which reads them.
+rows to the journal in the order of the log, and a `ChangesSource`, which reads them. Of a table of
+a SQL database this is a `TableChangesSource`.
 """
 
 from penstock.sdk.database.changes.chunks import Chunk
-from penstock.sdk.database.changes.config import ChangesConfig
+from penstock.sdk.database.changes.config import ChangesConfig, ChangesOptions
+from penstock.sdk.database.changes.loss import LostChanges
 from penstock.sdk.database.changes.progress import Confirmed, Progress
 from penstock.sdk.database.changes.receiver import ChangesReceiver
 from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value
 from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.database.changes.source import ChangesSource, metadata_of
 from penstock.sdk.database.changes.table import TableReceiver
+from penstock.sdk.database.changes.table_source import TableChangesSource
 
 __all__ = [
-    "ChangesConfig", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed", "Key", "Progress",
-    "Row", "SchemaWriter", "TableReceiver", "Transaction", "Unsent", "Value", "metadata_of",
+    "ChangesConfig", "ChangesOptions", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed",
+    "Key", "LostChanges", "Progress", "Row", "SchemaWriter", "TableChangesSource", "TableReceiver",
+    "Transaction", "Unsent", "Value", "metadata_of",
 ]  # fmt: skip

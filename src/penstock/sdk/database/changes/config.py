@@ -10,29 +10,38 @@ from pydantic import model_validator
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.receiving import ReceivingConfig
 
-_OF_CHANGES = ("on_truncate", "journal", "max_message_size")
-_OF_ROWS = ("query", "cursor_columns", "watch", "interval", "min_age")
 
-
-class ChangesConfig(TableSourceConfig, ReceivingConfig):
-    of_changes: ClassVar[tuple[str, ...]] = ()
-    """The further options that require `changes`."""
+class ChangesOptions(ReceivingConfig):
+    of_changes: ClassVar[tuple[str, ...]] = ("on_data_loss", "journal", "max_message_size")
+    """The options that require `changes`."""
+    of_rows: ClassVar[tuple[str, ...]] = ("cursor_columns", "watch", "interval", "min_age")
+    """The options that `changes` excludes."""
 
     changes: bool = False
-    """Reads the rows of the table, then their inserts, updates and deletes from the log of the
-    server. The run does not end."""
+    """Reads all rows, then their inserts, updates and deletes from the log of the server. The run
+    does not end."""
+    on_data_loss: Literal["fail", "continue", "snapshot"] = "fail"
+    """The action when the server has removed changes before they were read. `continue` reads the
+    changes that remain. `snapshot` reads all rows again, then their changes; rows that were deleted
+    meanwhile stay in the targets. Both write a dead letter of the loss."""
+
+    @model_validator(mode="after")
+    def _check_mode(self) -> Self:
+        for option in self.of_rows if self.changes else self.of_changes:
+            if option in self.model_fields_set:
+                raise ValueError(
+                    f"changes excludes {option}" if self.changes else f"{option} requires changes"
+                )
+        return self
+
+
+class ChangesConfig(TableSourceConfig, ChangesOptions):
+    of_changes: ClassVar[tuple[str, ...]] = ("on_truncate", *ChangesOptions.of_changes)
+    of_rows: ClassVar[tuple[str, ...]] = ("query", *ChangesOptions.of_rows)
+
     on_truncate: Literal["fail", "ignore"] = "fail"
     """The action when the table is truncated. `ignore` keeps the rows in the targets."""
 
     def shared_options(self, pipeline: str) -> Mapping[str, Any]:
         """Returns options by which sources of changes of a pipeline share a connection."""
         return {}
-
-    @model_validator(mode="after")
-    def _check_mode(self) -> Self:
-        for option in _OF_ROWS if self.changes else (*self.of_changes, *_OF_CHANGES):
-            if option in self.model_fields_set:
-                raise ValueError(
-                    f"changes excludes {option}" if self.changes else f"{option} requires changes"
-                )
-        return self

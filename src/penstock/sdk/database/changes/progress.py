@@ -66,6 +66,9 @@ class Confirmed:
     def raise_to(self, position: int, log: str = "") -> None:
         """Stores a later position durably."""
         if position > self.position:
-            stored = [position, log] if log else position
-            replace_durably(self._path, json.dumps(stored))
-            self.position, self.log = position, log
+            self.reset(position, log)
+
+    def reset(self, position: int = 0, log: str = "") -> None:
+        """Stores another position durably, by default none."""
+        replace_durably(self._path, json.dumps([position, log] if log else position))
+        self.position, self.log = position, log

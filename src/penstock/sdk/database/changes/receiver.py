@@ -53,7 +53,7 @@ class ChangesReceiver(ABC):
         """Begins a transaction."""
         self.transaction = transaction
         for table in self.tables:
-            table.begin()
+            table.begin(transaction)
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
         """Stores, and sends to the server, that all changes before a position are durable.
@@ -87,7 +87,7 @@ class ChangesReceiver(ABC):
             self._begin_chunk()
             await self.receive()
             if self.transaction is None:
-                await self._flush()
+                await self.flush()
                 if self._end >= backlog:
                     self._mark_complete()
             since = loop.time() - confirmed
@@ -106,7 +106,7 @@ class ChangesReceiver(ABC):
         if table is not None:
             table.begin_chunk()
 
-    async def _flush(self) -> None:
+    async def flush(self) -> None:
         """Makes all rows of the transactions so far durable."""
         for table in self.tables:
             await table.flush()

@@ -1,41 +1,27 @@
-"""A source of the rows of a table and their changes, which a receiver has written."""
+"""A source of rows and their changes, which a receiver has written to a journal."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from dataclasses import asdict
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, RecordError
-from penstock.core.text import did_you_mean
-from penstock.journal import Journal
+from penstock.core.errors import DecodeError, Permanent, RecordError, Transient
+from penstock.journal import Journal, Message
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import decode_error
-from penstock.sdk.database.changes.config import ChangesConfig
-from penstock.sdk.database.changes.evolution import evolve
-from penstock.sdk.database.changes.progress import PROGRESS
-from penstock.sdk.database.changes.rows import changes_of_payloads
-from penstock.sdk.database.changes.schemas import (
-    JournalSchema,
-    SchemaWriter,
-    read_schemas,
-    version_of,
-    with_version,
-)
-from penstock.sdk.database.connection import Connection
-from penstock.sdk.database.names import TableName
-from penstock.sdk.database.types import without_declared
+from penstock.sdk.database.changes.config import ChangesOptions
+from penstock.sdk.database.changes.loss import LostChanges, loss_message, loss_payload
+from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
 from penstock.sdk.messages.size_limit import reject_oversized
-from penstock.sdk.operations import add_operation
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
-from penstock.sdk.source import Offset
 
-C = TypeVar("C", bound=ChangesConfig)
+C = TypeVar("C", bound=ChangesOptions)
 
 
 def metadata_of(transaction: pa.DataType) -> pa.Schema:
@@ -53,8 +39,7 @@ def metadata_of(transaction: pa.DataType) -> pa.Schema:
 class ChangesSource(ReceivingSource[C]):
     """Base class of sources of changes.
 
-    Define `connect`, `to_rows`, `check_changes` and `receive_shared`. `metadata` has the metadata
-    columns of a change.
+    Define `relation`, `rows_of` and `receive_log`. `metadata` has the metadata columns of a change.
     """
 
     capabilities = frozenset(
@@ -72,85 +57,61 @@ class ChangesSource(ReceivingSource[C]):
     locates_rows = True
     metadata: ClassVar[pa.Schema]
 
+    @property
     @abstractmethod
-    def connect(self) -> Connection:
-        """Returns a new connection whose statements are committed."""
+    def relation(self) -> str:
+        """The name of the table or collection."""
 
     @abstractmethod
-    def to_rows(self, texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-        """Converts columns of text or bytes. Raises ArrowInvalid for a value that does not fit."""
+    def rows_of(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
+        """Returns the rows of payloads of the journal, with their operations.
+
+        Raises ArrowInvalid or RecordError for a value that does not fit.
+        """
 
     @abstractmethod
-    def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
-        """Checks the server, the user and the table. Raises Permanent with what to run."""
+    async def receive_log(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+        """Receives for sources with the same `shared_receiver` until cancelled.
+
+        Raises LostChanges, Transient or Permanent.
+        """
+
+    def dead_letter(self, payload: bytes) -> bytes:
+        """Returns a payload of the journal as that of a dead letter, which `rows_of` reads, too."""
+        return payload
 
     async def receive(self, journal: Journal) -> None:
         await self.receive_shared([(self, journal)])
 
-    @property
-    def table(self) -> TableName:
-        """The table."""
-        assert self.config.table is not None
-        return TableName.parse(self.config.table)
+    async def receive_shared(self, sources: Sequence[tuple[ReceivingSource[Any], Journal]]) -> None:
+        try:
+            await self.receive_log(sources)
+        except LostChanges as loss:
+            for source, journal in sources:
+                assert isinstance(source, ChangesSource)
+                if loss.table in (None, source.relation):
+                    await source.go_on_after(loss, journal)
+            raise Transient(f"continues after a loss: {loss.message}", code="data-gone") from loss
 
-    def check(self) -> None:
-        with closing(self.connect()) as connection:
-            self._columns(connection)
-            self.check_changes(connection, self.primary_key or connection.primary_key(self.table))
+    async def go_on_after(self, loss: LostChanges, journal: Journal) -> None:
+        """Prepares to receive after a loss, as `on_data_loss` says. Raises Permanent with `fail`.
 
-    def infer_schema(self) -> pa.Schema | None:
-        with closing(self.connect()) as connection:
-            return without_declared(self._columns(connection))
-
-    def infer_primary_key(self) -> tuple[str, ...]:
-        with closing(self.connect()) as connection:
-            return connection.primary_key(self.table)
-
-    def _columns(self, connection: Connection) -> pa.Schema:
-        columns = connection.columns(self.table)
-        if columns is None:
-            raise OptionError.of(
-                "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
-                hint=did_you_mean(str(self.table), map(str, connection.tables())),
-            )  # fmt: skip
-        return columns
-
-    def schema_writer(self) -> SchemaWriter | None:
-        """Returns the columns for the receiver; None if the user has declared them."""
-        if not self.follows_schema:
-            return None
-        reserved = (self.operation_column, *self.metadata_columns)
-        return SchemaWriter(self.directory, str(self.table), self.table_columns, reserved)
-
-    def schema_change(self, start: Offset, end: Offset) -> Offset | None:
-        later = self._later_schemas(end)
-        if not later:
-            return None
-        return self._offset(start, max(start["position"], later[0].position))
-
-    def changed_columns(self) -> pa.Schema | None:
-        later = self._later_schemas({"position": self._reader.end()})
-        if not later:
-            return None
-        columns, table = self.table_columns, str(self.table)
-        for schema in later:
-            columns = evolve(columns, schema.columns, table=table, at=f"record {schema.position}")
-        version = version_of(columns) + len(later)
-        return with_version(add_operation(columns, self.operation_column), version)
-
-    def _later_schemas(self, end: Offset) -> list[JournalSchema]:
-        """Returns the schemas after that of `columns`, of the rows before an offset."""
-        if not self.follows_schema or self.columns is None:
-            return []
-        schemas = read_schemas(self.directory)[version_of(self.columns) :]
-        return [schema for schema in schemas if schema.position < end["position"]]
-
-    @property
-    def table_columns(self) -> pa.Schema:
-        """The columns without the operation column."""
-        assert self.columns is not None
-        fields = [field for field in self.columns if field.name != self.operation_column]
-        return pa.schema(fields, self.columns.metadata)
+        The record of the loss is durable before the position in the log is given up, so that a
+        crash between them repeats the record.
+        """
+        policy = self.config.on_data_loss
+        if policy == "fail":
+            raise Permanent(
+                loss.message, code=loss.code,
+                hint="Set on_data_loss: snapshot to read the rows again, or continue to read the "
+                f"changes that remain. {loss.hint or ''}".strip(),
+            ) from loss  # fmt: skip
+        known = Progress.read(self._reader) or Progress()
+        progress = Progress(chunk="" if policy == "snapshot" else known.chunk)
+        metadata = {"lsn": "", "snapshot": False, **asdict(progress)}
+        await journal.append([Message(loss_payload(loss.message), metadata)])
+        end = loss.end if policy == "continue" else None
+        Confirmed(self.directory).reset(*(end or ()))
 
     def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([*self.metadata, *PROGRESS])
@@ -175,7 +136,7 @@ class ChangesSource(ReceivingSource[C]):
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         try:
-            return self._rows([payload])
+            return self.rows_of([payload])
         except pa.ArrowException as error:
             raise decode_error(error) from None
 
@@ -183,12 +144,18 @@ class ChangesSource(ReceivingSource[C]):
         payloads = messages.column("payload").to_pylist()
 
         def attempt(start: int, stop: int) -> pa.RecordBatch:
-            return self._rows(payloads[start:stop])
+            part = payloads[start:stop]
+            lost = next(filter(None, map(loss_message, part)), None)
+            if lost is not None:
+                raise DecodeError(lost, code="data-gone")
+            return self.rows_of(part)
 
         for start, stop, result in bisect_failures(len(payloads), attempt, decode_error):
             if isinstance(result, RecordError):
                 position = messages.column("position")[start].as_py()
-                read.reject(payloads[start], ORIGIN, position, result)
+                is_loss = loss_message(payloads[start]) is not None
+                payload = None if is_loss else self.dead_letter(payloads[start])
+                read.reject(payload, ORIGIN, position, result)
                 continue
             columns = [
                 *result.columns,
@@ -196,23 +163,3 @@ class ChangesSource(ReceivingSource[C]):
             ]
             names = [*result.schema.names, *read.metadata]
             yield pa.RecordBatch.from_arrays(columns, names)
-
-    def _rows(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
-        """Returns the rows of payloads of the journal, with their operations."""
-        assert self.columns is not None
-        operations, rows = changes_of_payloads(payloads)
-        texts = {
-            field.name: _array(
-                operations
-                if field.name == self.operation_column
-                else [row.get(field.name) for row in rows]
-            )
-            for field in self.columns
-        }
-        return self.to_rows(pa.record_batch(texts), self.columns)
-
-
-def _array(values: Sequence[str | bytes | None]) -> pa.Array:
-    """Returns values that are all texts, or all bytes. Raises ArrowInvalid for others."""
-    of_bytes = any(isinstance(value, bytes) for value in values)
-    return pa.array(values, pa.binary() if of_bytes else pa.string())

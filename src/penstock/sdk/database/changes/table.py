@@ -86,9 +86,13 @@ class TableReceiver(ABC):
         """
         return transaction is None or transaction.position >= self._first
 
-    def begin(self) -> None:
+    def begin(self, transaction: Transaction) -> None:
         """Begins a transaction of the log."""
         self._number = 0
+
+    def payload(self, operation: Operation, row: Row) -> bytes:
+        """Returns a change as a payload of the journal."""
+        return change_payload(operation, row)
 
     async def change(
         self, transaction: Transaction, operation: Operation, before: Mapping[str, Value] | None,
@@ -99,8 +103,7 @@ class TableReceiver(ABC):
             return
         for part, values in self._operations(operation, before, after):
             self._number += 1
-            if self._chunk is not None:
-                self._changed.add(self._key(values), transaction)
+            self.mark_changed(self._key(values), transaction)
             if not self.progress.includes(transaction.position, self._number):
                 await self._follow(self.described, transaction.lsn)
                 row = await self._complete(values, before)
@@ -109,6 +112,11 @@ class TableReceiver(ABC):
                 )
                 self._add(part, row, transaction)
                 await self._flush_part()
+
+    def mark_changed(self, key: Key, transaction: Transaction) -> None:
+        """Records that a row has changed: it is left out of a chunk that is read."""
+        if self._chunk is not None:
+            self._changed.add(key, transaction)
 
     def truncated(self, transaction: Transaction | None) -> Permanent:
         """Returns the error of a table whose rows were removed at once."""
@@ -212,7 +220,7 @@ class TableReceiver(ABC):
         self, operation: Operation, row: Row, transaction: Transaction | None, lsn: str = ""
     ) -> None:
         """Adds a change, or with `lsn` a row of the snapshot, to those for the journal."""
-        payload = change_payload(operation, row)
+        payload = self.payload(operation, row)
         metadata: dict[str, Any] = {
             "lsn": lsn if transaction is None else transaction.lsn,
             "transaction": None if transaction is None else transaction.id,

@@ -1,0 +1,138 @@
+"""A source of the rows of a table of a SQL database and their changes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from penstock.core.errors import OptionError
+from penstock.core.text import did_you_mean
+from penstock.sdk.database.changes.config import ChangesConfig
+from penstock.sdk.database.changes.evolution import evolve
+from penstock.sdk.database.changes.rows import changes_of_payloads
+from penstock.sdk.database.changes.schemas import (
+    JournalSchema,
+    SchemaWriter,
+    read_schemas,
+    version_of,
+    with_version,
+)
+from penstock.sdk.database.changes.source import ChangesSource
+from penstock.sdk.database.connection import Connection
+from penstock.sdk.database.names import TableName
+from penstock.sdk.database.types import without_declared
+from penstock.sdk.operations import add_operation
+from penstock.sdk.source import Offset
+
+C = TypeVar("C", bound=ChangesConfig)
+
+
+class TableChangesSource(ChangesSource[C]):
+    """Base class of sources of changes of tables, whose columns may change.
+
+    Define `connect`, `to_rows`, `check_changes` and `receive_log`.
+    """
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """Returns a new connection whose statements are committed."""
+
+    @abstractmethod
+    def to_rows(self, texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+        """Converts columns of text or bytes. Raises ArrowInvalid for a value that does not fit."""
+
+    @abstractmethod
+    def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
+        """Checks the server, the user and the table. Raises Permanent with what to run."""
+
+    @property
+    def relation(self) -> str:
+        return str(self.table)
+
+    @property
+    def table(self) -> TableName:
+        """The table."""
+        assert self.config.table is not None
+        return TableName.parse(self.config.table)
+
+    def check(self) -> None:
+        with closing(self.connect()) as connection:
+            self._columns(connection)
+            self.check_changes(connection, self.primary_key or connection.primary_key(self.table))
+
+    def infer_schema(self) -> pa.Schema | None:
+        with closing(self.connect()) as connection:
+            return without_declared(self._columns(connection))
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        with closing(self.connect()) as connection:
+            return connection.primary_key(self.table)
+
+    def _columns(self, connection: Connection) -> pa.Schema:
+        columns = connection.columns(self.table)
+        if columns is None:
+            raise OptionError.of(
+                "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
+                hint=did_you_mean(str(self.table), map(str, connection.tables())),
+            )  # fmt: skip
+        return columns
+
+    def schema_writer(self) -> SchemaWriter | None:
+        """Returns the columns for the receiver; None if the user has declared them."""
+        if not self.follows_schema:
+            return None
+        reserved = (self.operation_column, *self.metadata_columns)
+        return SchemaWriter(self.directory, str(self.table), self.table_columns, reserved)
+
+    def schema_change(self, start: Offset, end: Offset) -> Offset | None:
+        later = self._later_schemas(end)
+        if not later:
+            return None
+        return self._offset(start, max(start["position"], later[0].position))
+
+    def changed_columns(self) -> pa.Schema | None:
+        later = self._later_schemas({"position": self._reader.end()})
+        if not later:
+            return None
+        columns, table = self.table_columns, str(self.table)
+        for schema in later:
+            columns = evolve(columns, schema.columns, table=table, at=f"record {schema.position}")
+        version = version_of(columns) + len(later)
+        return with_version(add_operation(columns, self.operation_column), version)
+
+    def _later_schemas(self, end: Offset) -> list[JournalSchema]:
+        """Returns the schemas after that of `columns`, of the rows before an offset."""
+        if not self.follows_schema or self.columns is None:
+            return []
+        schemas = read_schemas(self.directory)[version_of(self.columns) :]
+        return [schema for schema in schemas if schema.position < end["position"]]
+
+    @property
+    def table_columns(self) -> pa.Schema:
+        """The columns without the operation column."""
+        assert self.columns is not None
+        fields = [field for field in self.columns if field.name != self.operation_column]
+        return pa.schema(fields, self.columns.metadata)
+
+    def rows_of(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
+        assert self.columns is not None
+        operations, rows = changes_of_payloads(payloads)
+        texts = {
+            field.name: _array(
+                operations
+                if field.name == self.operation_column
+                else [row.get(field.name) for row in rows]
+            )
+            for field in self.columns
+        }
+        return self.to_rows(pa.record_batch(texts), self.columns)
+
+
+def _array(values: Sequence[str | bytes | None]) -> pa.Array:
+    """Returns values that are all texts, or all bytes. Raises ArrowInvalid for others."""
+    of_bytes = any(isinstance(value, bytes) for value in values)
+    return pa.array(values, pa.binary() if of_bytes else pa.string())

