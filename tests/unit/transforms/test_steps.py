@@ -322,6 +322,8 @@ def test_json_texts() -> None:
     for wrong in (b"", b"1", b'{"a":NaN}', b'{"a":1} x', b"\xff", None):
         with pytest.raises(RecordError):
             decode_json([wrong])
+    with pytest.raises(RecordError, match="more than 64 bits"):
+        decode_json([b'{"a":100000000000000000000}'])
     with pytest.raises(RecordError, match="different types"):
         decode_json([b'{"a":1}\n{"a":"x"}'])
     times = pa.record_batch({

@@ -7,17 +7,7 @@ from typing import Literal
 from pydantic import model_validator
 
 from penstock.sdk import Config
-
-
-class RegistryAuth(Config):
-    """Credentials of a schema registry."""
-
-    username: str | None = None
-    """The user name."""
-    password: str | None = None
-    """The password."""
-    token: str | None = None
-    """The bearer token."""
+from penstock.sdk.schema_registry.options import RegistryAuth
 
 
 class Codec(Config):

@@ -132,7 +132,7 @@ class RegistryCodec(PayloadCodec):
     def __init__(self, config: Codec, base: Path) -> None:
         registry_: dict[str, Any] = {"url": config.url}
         if config.auth is not None:
-            registry_["auth"] = config.auth.model_dump(exclude_none=True)
+            registry_["auth"] = config.auth
         options: dict[str, dict[str, Any]] = {
             "protobuf": {"registry": registry_},
             "avro": {"registry": registry_},

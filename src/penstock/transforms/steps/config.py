@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from penstock.core.secret import Secret
 from penstock.sdk import Config, UserPath
+from penstock.sdk.network.auth import PasswordAuth
 from penstock.transforms.steps.codec_config import Codec
 
 VALUE = "__value__"
@@ -28,6 +30,29 @@ class MetadataColumn(Config):
     """The time at which the row is processed, in place of a column."""
 
 
+class Storage(Config):
+    """An object store that Apache DataFusion reads."""
+
+    type: Literal["s3", "gs", "az", "http"]
+    """The store: S3, Google Cloud Storage, Azure, or an HTTP server."""
+    bucket: str | None = None
+    """The bucket, or the container of Azure."""
+    region: str | None = None
+    """The region of S3."""
+    endpoint_url: str | None = None
+    """The URL of a server with the protocol of S3."""
+    allow_http: bool = False
+    """Connect without TLS."""
+    access_key: str | None = None
+    """The access key ID."""
+    secret_key: Secret | None = None
+    """The secret access key, or the key of an account of Azure."""
+    account: str | None = None
+    """The account of Azure."""
+    service_account: str | None = None
+    """The file of a service account of Google."""
+
+
 class FileQuery(Config):
     """Files that are read by Apache DataFusion."""
 
@@ -39,8 +64,8 @@ class FileQuery(Config):
     """The query over the rows. By default all rows."""
     table: str = "flow"
     """The name of the rows in the query."""
-    storage: dict[str, Any] | None = None
-    """The object store of the path: `type` (s3, gs, az or http) and its options."""
+    storage: Storage | None = None
+    """The object store of the path."""
 
 
 class TableQuery(Config):
@@ -56,8 +81,8 @@ class TableQuery(Config):
     """The URL of the database."""
     path: UserPath | None = None
     """The file of the database."""
-    auth: dict[str, str] | None = None
-    """The credentials, as the source of the database has them."""
+    auth: PasswordAuth | None = None
+    """The credentials."""
     tls: bool | dict[str, Any] | None = None
     """TLS of the connection, as the source of the database has it."""
 
@@ -144,8 +169,10 @@ class RedisLookup(Config):
     """The keys of the rows."""
     url: str | list[str]
     """The server, or nodes of a cluster."""
-    auth: dict[str, str] | None = None
-    """The user name and the password."""
+    username: str | None = None
+    """The user name."""
+    password: Secret | None = None
+    """The password."""
     cluster: bool = False
     """Connect to a Redis Cluster."""
     kind: Literal["string", "list"] = "string"
@@ -205,8 +232,8 @@ class TargetTable(Config):
     """The file of the database."""
     table: str
     """The table."""
-    auth: dict[str, str] | None = None
-    """The credentials, as the source of the database has them."""
+    auth: PasswordAuth | None = None
+    """The credentials."""
     tls: bool | dict[str, Any] | None = None
     """TLS of the connection, as the source of the database has it."""
     columns: list[str] | None = None

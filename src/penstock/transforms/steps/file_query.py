@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from penstock.core.errors import Permanent
-from penstock.transforms.steps.config import FileQuery
+from penstock.core.secret import revealed
+from penstock.transforms.steps.config import FileQuery, Storage
 from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
 
@@ -23,7 +24,7 @@ def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
     context = new_context()
     path = _locate(config.path, base)
     if config.storage is not None:
-        _register_store(context, config)
+        _register_store(context, config.path, config.storage)
     try:
         _register(context, config, path)
         query = config.query or f'SELECT * FROM "{config.table}"'
@@ -68,25 +69,22 @@ def _register(context: SessionContext, config: FileQuery, path: str) -> None:
         context.register_arrow(table, path, file_extension=suffix or ".arrow")
 
 
-def _register_store(context: SessionContext, config: FileQuery) -> None:
+def _register_store(context: SessionContext, path: str, storage: Storage) -> None:
     from datafusion import object_store
 
-    options = dict(config.storage or {})
-    type_ = options.pop("type")
-    url = urlsplit(config.path)
-    if type_ == "s3":
+    url, secret = urlsplit(path), revealed(storage.secret_key)
+    bucket = storage.bucket or url.netloc
+    if storage.type == "s3":
         store: Any = object_store.AmazonS3(
-            options["bucket"], options.get("region"), options.get("access_key"),
-            options.get("secret_key"), None, options.get("endpoint_url"),
-            options.get("allow_http", False),
+            bucket, storage.region, storage.access_key, secret, None, storage.endpoint_url,
+            storage.allow_http,
         )  # fmt: skip
-    elif type_ == "gs":
-        store = object_store.GoogleCloud(options["bucket"], options.get("service_account"))
-    elif type_ == "az":
+    elif storage.type == "gs":
+        store = object_store.GoogleCloud(bucket, storage.service_account)
+    elif storage.type == "az":
         store = object_store.MicrosoftAzure(
-            options["bucket"], options.get("account"), options.get("access_key"),
-            use_emulator=False, allow_http=options.get("allow_http", False),
-        )  # fmt: skip
+            bucket, account=storage.account, access_key=secret, allow_http=storage.allow_http
+        )
     else:
         store = object_store.Http(f"{url.scheme}://{url.netloc}")
     context.register_object_store(f"{url.scheme}://", store, url.netloc)

@@ -76,8 +76,11 @@ def rows_to_batch(rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
 
 
 def _mixed(name: str, values: Sequence[Any]) -> pa.Array:
-    """Returns a column of integers beyond 64 bits, or of integers and fractions."""
-    if all(value is None or (_is_number(value)) for value in values):
+    """Returns a column of integers and fractions. Raises DecodeError."""
+    numbers = [value for value in values if value is not None]
+    if all(isinstance(value, int) and _is_number(value) for value in numbers):
+        raise DecodeError(f'an integer of "{name}" has more than 64 bits', code="integer-too-large")
+    if all(_is_number(value) for value in numbers):
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     raise DecodeError(f'the values of "{name}" have different types', code="mixed-types")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import Transient
+from penstock.core.secret import revealed
 from penstock.transforms.steps.codecs import make_codec
 from penstock.transforms.steps.config import RedisLookup
 from penstock.transforms.steps.expressions import Expression
@@ -50,7 +51,9 @@ class LookupReader:
         if self._client is None:
             urls = [self.config.url] if isinstance(self.config.url, str) else self.config.url
             class_: Any = redis.RedisCluster if self.config.cluster else redis.Redis
-            self._client = class_.from_url(urls[0], **(self.config.auth or {}))
+            self._client = class_.from_url(
+                urls[0], username=self.config.username, password=revealed(self.config.password)
+            )
         return self._client
 
     def close(self) -> None:

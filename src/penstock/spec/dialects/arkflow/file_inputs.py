@@ -90,9 +90,9 @@ def _store(reading: Reading) -> Tree:
     if type_ == "az":
         return {
             "type": "az", "account": store.get("account"), "bucket": store.get("container_name"),
-            "access_key": store.get("access_key"),
+            "secret_key": store.get("access_key"),
         }  # fmt: skip
-    return {"type": "http", "url": store.get("url")}
+    return {"type": "http"}
 
 
 def read_sql(reading: Reading) -> InputPlan:
