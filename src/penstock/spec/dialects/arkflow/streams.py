@@ -215,11 +215,12 @@ class StreamReader:
             return None
         type_, reading = found
         if type_ in {"sliding_window", "session_window"} and not all(p.is_bounded for p in plans):
-            reading.refuse(
-                "type",
-                "its windows span batches of an input that does not end",
+            self.findings.warn(
+                f"a window of {reading.subject} ends with the batch of the run, since its input "
+                "does not end",
+                reading.where("type"), code="unsupported-option",
                 hint="use tumbling_window, or windows of event time in a SQL script of Penstock",
-            )
+            )  # fmt: skip
         return read_buffer(reading, type_)
 
     def _output(self, name: str, columns: Sequence[str] | None) -> OutputPlan | None:
