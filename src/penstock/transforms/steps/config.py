@@ -261,9 +261,9 @@ class StepsOutput(Config):
 
 
 class StepsConfig(Config):
-    inputs: dict[str, StepsInput] = {"": StepsInput()}
+    inputs: dict[str, StepsInput] = {}
     """The inputs by name. The column `__input__` has the name of the input, if there are several.
-    """
+    By default there is one input, of messages."""
     window: Window | None = None
     """Merging of the batches that arrive together."""
     steps: list[Step] = []

@@ -25,7 +25,7 @@ from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_mark import is_json
 from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
-from penstock.transforms.steps.config import VALUE, StepsConfig
+from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput
 from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
 from penstock.transforms.steps.storable_types import storable
@@ -65,6 +65,10 @@ class Steps(Transform[StepsConfig]):
     _target: pa.Schema | None = None
 
     @property
+    def _inputs(self) -> dict[str, StepsInput]:
+        return self.config.inputs or {"": StepsInput()}
+
+    @property
     def deterministic(self) -> bool:  # type: ignore[override]
         config = self.config
         queries = [step.query or "" for step in config.steps]
@@ -72,7 +76,7 @@ class Steps(Transform[StepsConfig]):
         return not (
             any(_VOLATILE.search(query) for query in queries)
             or any(step.type == "python" or step.lookups for step in config.steps)
-            or any(each.metadata or each.files or each.tables for each in config.inputs.values())
+            or any(each.metadata or each.files or each.tables for each in self._inputs.values())
         )
 
     @property
@@ -138,7 +142,7 @@ class Steps(Transform[StepsConfig]):
         """Returns the columns of the first batch of a sample. Raises PlanError."""
         self._make()
         assert self._steps is not None
-        inputs = self.config.inputs.items()
+        inputs = self._inputs.items()
         sample = [(name, text) for name, each in inputs for text in each.sample or [""]]
         names, texts = zip(*sample, strict=True)
         values = pa.array([text.encode() for text in texts], pa.binary())
@@ -169,11 +173,9 @@ class Steps(Transform[StepsConfig]):
     def _make(self) -> None:
         base, config = self._base, self.config
         self._steps = [make_step(step, base, self.context.node) for step in config.steps]
-        self._readers = {
-            name: InputReader(name, each, base) for name, each in config.inputs.items()
-        }
+        self._readers = {name: InputReader(name, each, base) for name, each in self._inputs.items()}
         self._windows = (
-            Windows(config.window, list(config.inputs), base) if config.window is not None else None
+            Windows(config.window, list(self._inputs), base) if config.window is not None else None
         )
         self._output = OutputRows(config.output, base)
         self._failures = OutputRows(config.failures, base) if config.failures is not None else None

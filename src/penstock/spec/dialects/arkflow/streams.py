@@ -64,7 +64,7 @@ class StreamReader:
         source = self._sources(plans)
         steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
-            "inputs": {plan.name: plan.rows for plan in plans},
+            "inputs": _input_rows(plans),
             "window": buffer.window if buffer is not None else None,
             "steps": steps or None, "output": _rows(output),
             "failures": _rows(errors, "error_") if errors is not None else None,
@@ -274,6 +274,11 @@ class StreamReader:
             known = batch if isinstance(batch, dict) else {}
             sink["batch"] = {**known, "interval": interval}
         self._add("sinks", part, sink, self.reading.get(part))
+
+
+def _input_rows(plans: Sequence[InputPlan]) -> Tree:
+    """Returns how rows become batches; None for a single input of messages."""
+    return {plan.name: plan.rows for plan in plans if plan.rows or len(plans) > 1} or None
 
 
 def _rows(plan: OutputPlan, prefix: str = "") -> dict[str, Tree]:
