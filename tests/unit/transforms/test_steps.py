@@ -278,6 +278,12 @@ def test_files(tmp_path: Path) -> None:
         assert [row["__payload__"] for row in found] == [b'{"a":2}', b'{"a":3}']
 
 
+def test_a_missing_file_is_an_error_of_the_plan(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"no file x\.csv") as raised:
+        make(tmp_path, inputs={"": {"files": {"path": "x.csv", "format": "csv"}}})
+    assert raised.value.option == ("inputs", "", "files", "path")
+
+
 def test_tables_of_databases(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import RecordError
+from penstock.core.errors import OptionError, RecordError
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import PayloadCodec, make_codec
 from penstock.transforms.steps.config import VALUE, MetadataColumn, StepsInput
 from penstock.transforms.steps.file_query import read_files
+from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.table_query import read_tables
 
 INPUT = "__input__"
@@ -27,6 +29,8 @@ _TYPES = {
     "binary": pa.binary(),
     "string": pa.string(),
 }
+_MARKS = re.compile(r"://|\*")
+"""Parts of a URL or of a pattern of paths."""
 _MAP = pa.map_(pa.string(), pa.string())
 
 
@@ -55,7 +59,13 @@ class InputReader:
         )
 
     def check(self) -> None:
-        """Checks the format. Raises UserError."""
+        """Checks the format and the path of files. Raises UserError."""
+        files = self.config.files
+        is_local = files is not None and _MARKS.search(files.path) is None
+        if files is not None and is_local and not locate(files.path, self._base).exists():
+            raise OptionError.of(
+                "files", "path", message=f"there is no file {files.path}", code="missing-file"
+            )
         if self._codec is not None:
             self._codec.check()
 

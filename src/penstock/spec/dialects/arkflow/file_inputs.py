@@ -56,7 +56,9 @@ def read_file(reading: Reading) -> InputPlan:
         reading.findings.error(
             f'{reading.subject} requires "path"', reading.node.location, code="missing-option"
         )
-    files: dict[str, Tree] = {"path": path, "format": type_, "storage": _store(inner)}
+    files: dict[str, Tree] = {
+        "path": inner.get("path"), "format": type_, "storage": _store(inner)
+    }  # fmt: skip
     query_node = reading.get("query")
     if query_node is not None and isinstance(query_node.data(), str):
         files["query"] = query_node

@@ -64,10 +64,10 @@ class StreamReader:
         source = self._sources(plans)
         steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
-            "inputs": _input_rows(plans),
-            "window": buffer.window if buffer is not None else None,
-            "steps": steps or None, "output": _rows(output),
-            "failures": _rows(errors, "error_") if errors is not None else None,
+            "inputs": self._placed(_input_rows(plans), "input"),
+            "window": self._placed(buffer.window if buffer is not None else None, "buffer"),
+            "steps": steps or None, "output": self._placed(_rows(output), "output"),
+            "failures": self._placed(_rows(errors, "error_") if errors else None, "error_output"),
         }  # fmt: skip
         self._add("transforms", "pipeline", steps_node, self.reading.get("pipeline"))
         self._sinks(output, errors, seconds)
@@ -75,6 +75,11 @@ class StreamReader:
 
     def _name(self, part: str) -> str:
         return f"{self.prefix}{part}"
+
+    def _placed(self, tree: Tree, part: str) -> Tree:
+        """Returns data at the place of a part of the stream; None without any."""
+        node = self.reading.get(part)
+        return tree if tree is None or node is None else to_node(tree, node)
 
     def _add(self, section: str, part: str, node: Tree, at: Node | None) -> str:
         """Adds a node at the place of a part of the stream, and returns its name."""
