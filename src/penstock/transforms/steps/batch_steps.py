@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, PenstockError, RecordError
+from penstock.core.errors import DecodeError, RecordError
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import make_codec
 from penstock.transforms.steps.config import Step
 from penstock.transforms.steps.lookup_rows import LookupReader
 from penstock.transforms.steps.python_step import PythonFunction
 from penstock.transforms.steps.sql_query import BatchQuery
-from penstock.transforms.steps.units import Unit, merge
+from penstock.transforms.steps.units import Unit, merge, record_error
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,7 @@ def failures_as_items(
         try:
             result = function(item.batch)
         except Exception as error:
-            if isinstance(error, PenstockError) and not isinstance(error, RecordError):
-                raise
-            yield Item(item.units, None, as_record_error(error))
+            yield Item(item.units, None, record_error(error))
             continue
         if result is not None:
             yield Item(item.units, result)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, PlanError, RecordError
+from penstock.core.errors import DecodeError, PlanError
 from penstock.sdk import Context, Format, registry
+from penstock.sdk.schema_registry.wire_format import split_header
 from penstock.transforms.steps.codec_config import Codec
 from penstock.transforms.steps.json_rows import decode_json, encode_json, rows_to_batch
 from penstock.transforms.steps.paths import locate
@@ -143,19 +144,27 @@ class RegistryCodec(PayloadCodec):
         self._codecs = {
             name: FormatCodec(name, partial(dict, each), base) for name, each in options.items()
         }
-        self._known: PayloadCodec | None = self._codecs["protobuf"] if config.message else None
 
     def decode(self, payloads: Sequence[bytes | None]) -> pa.RecordBatch:
-        errors: list[Exception] = []
-        for codec in [self._known] if self._known else list(self._codecs.values()):
-            try:
-                rows = codec.decode(payloads)
-            except Exception as error:
-                errors.append(error)
-                continue
-            return rows
-        first = errors[0]
-        raise first if isinstance(first, RecordError) else DecodeError(str(first)) from first
+        try:
+            tables = [pa.Table.from_batches([self._decode_one(each)]) for each in payloads]
+        except PlanError as error:
+            raise DecodeError(error.message, code=error.code, hint=error.hint) from error
+        merged = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+        rows: pa.RecordBatch = merged.to_batches()[0]
+        return rows
+
+    def _decode_one(self, payload: bytes | None) -> pa.RecordBatch:
+        if payload is None:
+            raise DecodeError("the payload is null", code="no-value")
+        any_format: Any = self._codecs["avro"].format
+        origin, _ = split_header(payload, messages=False)
+        kind = any_format.registry.get_schema(origin.id).kind.lower()
+        format_: Any = self._codecs.get(kind, self._codecs["json"]).format
+        decoded = format_.decode(pa.array([payload], pa.binary()), format_.written_columns(payload))
+        for failure in decoded.failures:
+            raise failure.error
+        return without_views(decoded.rows)
 
 
 def make_codec(config: Codec, base: Path) -> PayloadCodec:

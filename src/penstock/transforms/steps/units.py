@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, RecordError
+from penstock.core.errors import OptionError, PenstockError, RecordError
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import PayloadCodec, make_codec
 from penstock.transforms.steps.config import VALUE, MetadataColumn, StepsInput
@@ -99,7 +99,7 @@ class InputReader:
             for name, array in self._metadata(row, batch.num_rows):
                 batch = batch.append_column(name, array)
         except Exception as error:
-            return Unit(original, None, self.name, index, as_record_error(error))
+            return Unit(original, None, self.name, index, record_error(error))
         return Unit(original, batch, self.name, index)
 
     def _payloads(self, row: pa.RecordBatch) -> list[bytes | None]:
@@ -148,6 +148,13 @@ def _metadata_value(row: pa.RecordBatch, config: MetadataColumn) -> tuple[Any, p
 
 def _value(row: pa.RecordBatch, column: str) -> Any:
     return row.column(column)[0].as_py() if column in row.schema.names else None
+
+
+def record_error(error: Exception) -> RecordError:
+    """Returns the error of a record. Raises other errors of Penstock, such as of a connection."""
+    if isinstance(error, PenstockError) and not isinstance(error, RecordError):
+        raise error
+    return as_record_error(error)
 
 
 def merge(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

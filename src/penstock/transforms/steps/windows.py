@@ -12,7 +12,7 @@ from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import make_codec
 from penstock.transforms.steps.config import Window
 from penstock.transforms.steps.sql_query import BatchQuery
-from penstock.transforms.steps.units import Unit, merge
+from penstock.transforms.steps.units import Unit, merge, record_error
 
 
 class Windows:
@@ -82,7 +82,7 @@ class Windows:
                 tables[name] = self._codec.decode(payloads)
             batch = self._query.run_tables(tables)
         except Exception as error:
-            return Unit(original, None, first.input, first.index, as_record_error(error))
+            return Unit(original, None, first.input, first.index, record_error(error))
         return Unit(original, batch, first.input, first.index)
 
 
