@@ -90,11 +90,11 @@ def _without_secrets(
     """Returns options with variables in place of secrets. Adds their names to `variables`."""
     result = dict(options)
     for key, option in options.items():
-        value = getattr(values, key, None)
+        value = values.get(key) if isinstance(values, Mapping) else getattr(values, key, None)
         if isinstance(option, Mapping):
             result[key] = _without_secrets(option, value, prefix, variables)
         elif isinstance(value, Secret) and "${" not in str(option):
-            name = f"{prefix}_{key}".upper()
+            name = re.sub(r"\W", "_", f"{prefix}_{key}").upper()
             result[key] = f"${{{name}}}"
             variables.append(name)
     return result

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from penstock.engine.spark_session import classcache
+from penstock.core.cache import cache_directory
 from terminal import penstock
 
 pytestmark = pytest.mark.spark
@@ -42,7 +42,7 @@ def test_doctor_sees_to_the_class_cache(tmp_path: Path) -> None:
     done = penstock(tmp_path, "doctor", "--cache")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("ok   class cache     "), done.stdout
-    assert list(classcache.cache_directory().glob("classes/*/seal.json"))
+    assert list(cache_directory().glob("classes/*/seal.json"))
 
 
 def test_doctor_says_that_there_can_be_no_class_cache(tmp_path: Path, cli: CommandLine) -> None:

@@ -30,7 +30,7 @@ import os
 
 import pyarrow as pa
 
-from penstock.connectors.memory import MemorySourceConfig
+from penstock.connectors.memory.source import MemorySourceConfig
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.plain import PlainJson
 from penstock.formats.parquet import Parquet, ParquetConfig

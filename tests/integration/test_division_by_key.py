@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.connectors.memory import MemorySink, MemorySinkConfig, _unpack
+from penstock.connectors.memory import MemorySink
+from penstock.connectors.memory.sink import MemorySinkConfig, _unpack
 from penstock.engine.sinks.sink import SinkTask
 from penstock.engine.sinks.sink_rows import write_rows
 from penstock.engine.tasks.dead_letter_writer import Spool

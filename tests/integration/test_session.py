@@ -16,15 +16,15 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.core import java
 from penstock.core.errors import PenstockError, UserError
-from penstock.engine.spark_session import java
 from penstock.engine.spark_session.classcache import ArchiveDirectory, ClassCache
 from penstock.engine.spark_session.session import reusing, session
 from penstock.engine.spark_session.settings import SessionSettings
 from penstock.engine.spark_session.warm import WarmPython
 from penstock.engine.workers.scratch import Scratch
 
-SOURCE = Path(java.__file__).parents[2]
+SOURCE = Path(java.__file__).parents[1]
 MARK = "PENSTOCK_TEST_MARK"
 
 CREATE = """

@@ -15,7 +15,7 @@ from penstock.app import RunOptions
 from penstock.connectors.files.sink import FilesSink
 from penstock.core.errors import Transient
 from penstock.core.log import Silent
-from penstock.runtime import sink_timer, supervise
+from penstock.runtime import periodic_work, sink_timer
 from penstock.sdk import BatchId, Receipt
 
 pytestmark = pytest.mark.spark
@@ -32,7 +32,7 @@ sinks:
 def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pipeline whose sink is due at each opportunity."""
     monkeypatch.setattr(sink_timer, "MIN_INTERVAL", 0.0)
-    monkeypatch.setattr(supervise, "TICK_SECONDS", 0.0)
+    monkeypatch.setattr(periodic_work, "TICK_SECONDS", 0.0)
     file = tmp_path / "busy.yaml"
     file.write_text(BUSY)
     return file

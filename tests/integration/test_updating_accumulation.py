@@ -19,12 +19,12 @@ from penstock import app
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
+from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.changelog import to_changes
-from penstock.engine.updating.files import OperatorStateDirectory
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
-from penstock.engine.updating.template import table_plan
+from penstock.engine.updating.template import leaves_of, rdd_of, table_plan
+from penstock.engine.updating.versions import OperatorStateDirectory
 from penstock.engine.updating.weighted import Weighted
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ def _compute(
     """Returns the changes of all results in a batch."""
     from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
-    from penstock.engine.updating.files import OperatorStateDirectory
+    from penstock.engine.updating.versions import OperatorStateDirectory
 
     session, found = builder.session, {}
     rows = {

@@ -13,12 +13,12 @@ import pytest
 from penstock import app
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import scala_items
-from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
-from penstock.engine.updating.files import OperatorStateDirectory
+from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.operator import AffectedFrame, Input
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
-from penstock.engine.updating.template import table_plan
+from penstock.engine.updating.template import leaves_of, rdd_of, table_plan
+from penstock.engine.updating.versions import OperatorStateDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -174,7 +174,7 @@ def _changes(
     """Returns the rows of all transforms in a batch, whose last column is the operation."""
     from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
-    from penstock.engine.updating.files import OperatorStateDirectory
+    from penstock.engine.updating.versions import OperatorStateDirectory
 
     session, found = builder.session, {}
     sources = {

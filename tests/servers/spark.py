@@ -14,7 +14,7 @@ from typing import Self
 
 import pytest
 
-from penstock.engine.spark_session.jvm import spark_home
+from penstock.core.java import spark_home
 from servers.install import program, unavailable
 from servers.server import Server, free_port
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from penstock.cli.options import Json
+from penstock.core.cache import cache_directory
 
 if TYPE_CHECKING:
     from penstock.runtime.doctor import Check
@@ -81,7 +82,7 @@ def _build_class_cache() -> Check:
     from penstock.engine.spark_session import classcache
     from penstock.runtime.doctor import Check
 
-    cache = classcache.cache_directory()
+    cache = cache_directory()
     try:
         (cache / "classes").mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -84,12 +84,12 @@ def _count_edits(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """Returns a hint with the nearest candidate, or with up to 30 candidates."""
+    """Returns a hint with the nearest candidate, or with up to 40 candidates."""
     known = sorted(set(candidates))
     close = nearest(name, known)
     if close:
         return f'did you mean "{close}"?'
-    if known and len(known) <= 30:
+    if known and len(known) <= 40:
         return f"known: {', '.join(known)}"
     return None
 

@@ -32,7 +32,7 @@ from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
 from penstock.engine.updating.batch import UpdatingBatch
-from penstock.engine.updating.files import StateVersion
+from penstock.engine.updating.versions import StateVersion
 from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes

@@ -29,6 +29,7 @@ from penstock.engine.sinks.sink_rows import (
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
 from penstock.sdk import BatchId, Capability
+from penstock.sdk.data_frames import DataFrameSink
 
 
 class SinkJob:
@@ -72,6 +73,8 @@ class SinkJob:
         """Writes all rows of a batch after `prepare`. Returns the receipts."""
         assert self._task is not None
         rows = frames[self.sink.inputs[0]]
+        if isinstance(self.sink.sink, DataFrameSink):
+            return self._write_frame(self.sink.sink, rows, batch)
         partitioning = self._partitioning(rows, batch)
         receipts = receipts_of(self.sink.sink, self._task, rows, partitioning)
         if self._is_computed_first(builder, rows, partitioning):
@@ -84,8 +87,19 @@ class SinkJob:
         self, builder: Builder, rows: DataFrame, batch: BatchId
     ) -> Sequence[dict[str, Any]]:
         """Writes the rows of a batch on which SQL does not fail. Returns the receipts."""
+        if isinstance(self.sink.sink, DataFrameSink):
+            return self._write_frame(self.sink.sink, rows, batch)
         partitioning = self._partitioning(rows, batch)
         return write_rows(self.sink.sink, self._make_task(builder), rows, batch, partitioning)
+
+    def _write_frame(
+        self, sink: DataFrameSink[Any], rows: DataFrame, batch: BatchId
+    ) -> Sequence[dict[str, Any]]:
+        """Writes a batch by Spark, after SQL has computed all its rows."""
+        columns = written_columns(sink_schema(rows.schema), self.sink.removed_operation)
+        with computed(rows):
+            sink.write_frame(rows.drop(*({*rows.columns} - {*columns.names})), batch)
+        return []
 
     def _make_task(self, builder: Builder) -> SinkTask:
         return make_sink_task(self.sink, builder.make_spool(self.sink, self.query, "sink"))

@@ -6,16 +6,16 @@ import asyncio
 import os
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, NamedTuple, Self
+from typing import IO, Self
 
 import pyarrow as pa
 
 from penstock.core.errors import Permanent, StateError
 from penstock.core.files.durable import create_directory_durably
+from penstock.journal.appends import Append, complete
 from penstock.journal.bounds import DEFAULT_BOUNDS, Bounds
 from penstock.journal.lock import acquire_lock
 from penstock.journal.mark import Mark
@@ -25,12 +25,6 @@ from penstock.journal.starts import add_start
 
 _PAUSE = 0.02
 """The interval at which appends to a full journal check for space, in seconds."""
-
-
-class _Append(NamedTuple):
-    messages: Sequence[Message]
-    size: int
-    future: asyncio.Future[None] | None
 
 
 class Journal:
@@ -51,7 +45,7 @@ class Journal:
         self._lock = acquire_lock(directory)
         self._mark = Mark(directory)
         self._segment, self._file = self._open()
-        self._waiting: list[_Append] = []
+        self._waiting: list[Append] = []
         self._waiting_size = 0
         self._turn = asyncio.Lock()
         self._changed = threading.Condition()
@@ -122,7 +116,7 @@ class Journal:
             self.lose(len(messages))
             return False
         messages = bound_messages(messages, self._bounds.message)
-        self._enqueue(_Append(messages, size_of(messages), None))
+        self._enqueue(Append(messages, size_of(messages), None))
         return True
 
     def lose(self, count: int) -> None:
@@ -151,9 +145,9 @@ class Journal:
         async with self._turn:
             while self.full:
                 await asyncio.sleep(_PAUSE)
-            self._enqueue(_Append(messages, size, future))
+            self._enqueue(Append(messages, size, future))
 
-    def _enqueue(self, append: _Append) -> None:
+    def _enqueue(self, append: Append) -> None:
         with self._changed:
             if self._failed is not None:
                 raise self._failed
@@ -183,11 +177,11 @@ class Journal:
                 self._fail(error)
             with self._changed:
                 self._waiting_size -= sum(append.size for append in group)
-            _complete(group, self._failed)
+            complete(group, self._failed)
         if self._failed is None:
             self._sync()
 
-    def _take_group(self) -> list[_Append] | None:
+    def _take_group(self) -> list[Append] | None:
         """Waits for appends and returns all pending appends; None after the last append."""
         with self._changed:
             while not self._waiting and not self._closed:
@@ -203,9 +197,9 @@ class Journal:
             return None
         return max(0.0, self._synced + self._bounds.flush - time.monotonic())
 
-    def _parts(self, group: list[_Append]) -> Iterator[list[_Append]]:
+    def _parts(self, group: list[Append]) -> Iterator[list[Append]]:
         """Yields the appends of each frame."""
-        part: list[_Append] = []
+        part: list[Append] = []
         size = 0
         for append in group:
             full = self._bounds.flush == "each" or size + append.size > self._bounds.frame
@@ -216,7 +210,7 @@ class Journal:
             size += append.size
         yield part
 
-    def _write(self, part: list[_Append]) -> None:
+    def _write(self, part: list[Append]) -> None:
         rows = [message for append in part for message in append.messages]
         batch = to_batch(rows, self._schema)
         frame = encode_frame(batch, self._position)
@@ -280,26 +274,3 @@ class Journal:
 
     def _disk_size(self) -> int:
         return sum(segment.size for segment in list_segments(self._directory))
-
-
-def _complete(group: list[_Append], error: StateError | None) -> None:
-    """Completes the futures of appends, with one call per event loop."""
-    pending = defaultdict(list)
-    for append in group:
-        if append.future is not None:
-            pending[append.future.get_loop()].append(append.future)
-    for loop, futures in pending.items():
-        try:
-            loop.call_soon_threadsafe(_set_results, futures, error)
-        except RuntimeError:
-            continue
-
-
-def _set_results(futures: list[asyncio.Future[None]], error: StateError | None) -> None:
-    for future in futures:
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(error)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from penstock.core.location import Location
 from penstock.core.names import written_name
 from penstock.plan.component_factory import ComponentFactory, message_formats
 from penstock.plan.lookups import check_stream, prepare_lookup
@@ -22,12 +23,14 @@ from penstock.sdk import (
     ReplayableSource,
     Sink,
     Source,
+    Transform,
 )
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.operations import OPERATION_COLUMN
 from penstock.sdk.phases import PhasedSource
 from penstock.sdk.registry import Kind
+from penstock.sdk.transform import PayloadTransform
 from penstock.spec.fields import fields_at
 from penstock.spec.model_validation import validate_model
 from penstock.spec.node_models import (
@@ -70,11 +73,29 @@ class Components(ComponentFactory):
                 self._prepare_source(component, route, spec, declared, usable)
         elif isinstance(component, Sink) and isinstance(spec, SinkSpec | DeadLetterSpec):
             self._prepare_sink(component, route, spec, usable)
+        elif isinstance(component, PayloadTransform):
+            self._prepare_payloads(component, route)
         if component is None and not isinstance(spec, TransformSpec) and spec.format is not None:
             self._check_format((*route, "format"), spec.format)
+        if isinstance(component, Transform):
+            component.places = self._places(route, component)
         if component is not None and usable:
             self._collect_errors(route, component.validate)
         return component
+
+    def _places(self, route: Route, transform: Transform[Any]) -> dict[str, list[Location]]:
+        """Returns the location of each line of the options with code."""
+        texts = {
+            option: self.source_map.find((*route, option)) for option in transform.code_options
+        }
+        return {
+            option: [
+                replace(self.source_map.inside((*route, option), line, 1), text="")
+                for line in range(1, len(value.text.splitlines()) + 1)
+            ]
+            for option, value in texts.items()
+            if value is not None
+        }
 
     def _make_phases(
         self, source: PhasedSource[Any], route: Route, name: str, spec: SourceSpec,
@@ -184,6 +205,15 @@ class Components(ComponentFactory):
             )
         source.metadata_columns = metadata_columns(spec)
         self._collect_errors(route, lambda: check_metadata(source, spec))
+
+    def _prepare_payloads(self, transform: PayloadTransform[Any], route: Route) -> None:
+        """Sets the format of a transform. Its options, which may be secrets, leave the config."""
+        format_ = getattr(transform.config, "format", None)
+        if format_ is not None:
+            transform.format = self._make_format((*route, "format"), format_, transform)
+        if isinstance(format_, dict):
+            type_ = {"format": str(format_.get("type"))}
+            transform.config = transform.config.model_copy(update=type_)
 
     def _stand_in_format(
         self,

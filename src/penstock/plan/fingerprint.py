@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from penstock.core.known_secrets import SHORTEST
 from penstock.core.paths import ConfigStr, Project
 from penstock.plan.functions import Function, used_functions
 from penstock.plan.graph import upstream
+from penstock.plan.hashed_secrets import (
+    KEYED_HASH,
+    HashSecret,
+    hash_secrets,
+    secret_hash,
+    secrets_of,
+)
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
+from penstock.sdk.transform import PayloadTransform
 from penstock.spec.node_models import SinkSpec, SourceSpec
 
-HashSecret = Callable[[str], str]
-KEYED_HASH = "hmac-sha256"
 _PARTS = "hashed_parts"
-_HASHED = ("config", "format", "watermark")
 LATER_PARTS = ("primary_key", "operation", "late", "on_error", "format", "mode", "recomputed")
 """The parts of nodes that fingerprints of earlier versions lack."""
 _DEFAULT_SETTINGS = {
@@ -34,7 +35,6 @@ _OTHER_SETTINGS = (
     "spark.sql.ui.",
 )  # fmt: skip
 """Settings of Spark's SQL that change no result."""
-_EXPRESSION = re.compile(r"\$\{.*secret:", re.DOTALL)
 
 
 def fingerprint(plan: Plan, key: bytes | None = None, *, hash_parts: bool = True) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def fingerprint(plan: Plan, key: bytes | None = None, *, hash_parts: bool = True
     of the hashes. Without a key the hashes are those of earlier versions. Without `hash_parts` a
     secret within a path is not hashed, as in earlier versions.
     """
-    hash_secret = _unkeyed_hash if key is None else partial(_keyed_hash, key)
+    hash_secret = secret_hash(key)
     definition: dict[str, Any] = {
         "hash": "sha1" if key is None else KEYED_HASH,
         "queries": {query.name: _query(plan, query, hash_secret) for query in plan.queries},
@@ -53,40 +53,8 @@ def fingerprint(plan: Plan, key: bytes | None = None, *, hash_parts: bool = True
     definition = dict(relative_paths(definition, project(plan)))
     if hash_parts:
         definition[_PARTS] = True
-        _hash_parts(definition, secrets_of(plan), hash_secret)
+        hash_secrets(definition, secrets_of(plan), hash_secret)
     return definition
-
-
-def secrets_of(plan: Plan) -> list[str]:
-    """Returns the secrets in the values of a plan, longest first, without short ones."""
-    root = plan.pipeline.source_map.find(())
-    secrets = {
-        part.value
-        for part in (root.substitutions if root is not None else ())
-        if part.secret
-        and _EXPRESSION.match(part.expression)
-        and len(part.value.strip()) >= SHORTEST
-    }
-    return sorted(secrets, key=lambda secret: (-len(secret), secret))
-
-
-def _hash_parts(definition: dict[str, Any], secrets: list[str], hash_secret: HashSecret) -> None:
-    """Replaces secrets within the options and watermarks of nodes by their hashes."""
-    if not secrets:
-        return
-    pattern = re.compile("|".join(map(re.escape, secrets)))
-
-    def hashed(value: Any) -> Any:
-        if isinstance(value, str):
-            is_hash = value.startswith((f"{KEYED_HASH}:", "sha1:"))
-            return value if is_hash else pattern.sub(lambda match: hash_secret(match[0]), value)
-        if isinstance(value, dict):
-            return {name: hashed(item) for name, item in value.items()}
-        return [hashed(item) for item in value] if isinstance(value, list) else value
-
-    for query in definition["queries"].values():
-        for node in (*query["nodes"].values(), *query["stateless"].values()):
-            node.update({part: hashed(node[part]) for part in _HASHED if part in node})
 
 
 def definition_without_secrets(node: Node) -> dict[str, Any]:
@@ -260,9 +228,9 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
 
 
 def _format_of(node: Node) -> Format[Any] | None:
-    """Returns the format of a source or a sink."""
+    """Returns the format of a source, a sink or a transform of payloads."""
     if node.kind == "transform":
-        return None
+        return node.component.format if isinstance(node.component, PayloadTransform) else None
     return node.source.format if node.kind == "source" else node.sink.format
 
 
@@ -296,11 +264,3 @@ def _plain(value: Any, hash_secret: HashSecret) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item, hash_secret) for item in value]
     return json.loads(json.dumps(value, default=str))
-
-
-def _keyed_hash(key: bytes, secret: str) -> str:
-    return f"{KEYED_HASH}:" + hmac.new(key, secret.encode(), hashlib.sha256).hexdigest()
-
-
-def _unkeyed_hash(secret: str) -> str:
-    return "sha1:" + hashlib.sha1(secret.encode()).hexdigest()

@@ -14,7 +14,7 @@ from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan.model import Node
 from penstock.plan.node_errors import node_error
 from penstock.plan.table_checks import declared_tables, with_checked_tables
-from penstock.spec.graph import list_nodes
+from penstock.spec.graph import list_nodes, readable_names
 from penstock.spec.validate import Pipeline
 
 Nodes = dict[str, Node]
@@ -43,9 +43,8 @@ class _Inputs:
 
     def resolve(self, nodes: Nodes) -> Nodes:
         missing = self.pipeline.missing
-        known = frozenset(
-            node.name for node in list_nodes(self.source_map) if node.kind != "sink"
-        ) | (missing.names if missing else frozenset())
+        nodes_of_file = list_nodes(self.source_map)
+        known = readable_names(nodes_of_file) | (missing.names if missing else frozenset())
         relations = {
             name: node.query_transform.named_inputs(known) if node.query_transform else None
             for name, node in nodes.items()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from penstock.core.errors import PenstockError, raise_all
 from penstock.core.names import written_name
 from penstock.plan import rules
+from penstock.plan.assumed_columns import assumed_columns
 from penstock.plan.components import Components
 from penstock.plan.dialect import translate_queries
 from penstock.plan.dynamic_tables import DynamicTables
@@ -26,6 +27,7 @@ from penstock.spec.source_map import locate_error
 from penstock.spec.valid_part import invalid_values
 from penstock.spec.validate import Pipeline
 from penstock.transforms.dynamic_table import DynamicTable
+from penstock.transforms.route import Route
 
 Kind = Literal["source", "transform", "sink"]
 
@@ -105,7 +107,8 @@ class _Planner:
             self.errors.extend(
                 error for error in rule(plan) if is_certain or error.where not in suspects
             )
-        plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
+        found = (*find_unbounded_state(plan), *assumed_columns(plan))
+        plan = replace(plan, warnings=(*plan.warnings, *found))
         known = plan.nodes.keys() | self.invalid
         rest = [node for name, node in connected.items() if name not in known]
         below = tuple(node for node in rest if node.kind == "transform")
@@ -156,9 +159,13 @@ class _Planner:
         return Node(name, kind, component, spec, inputs, where, unknown_key=unknown_key)
 
     def _parts(self, node: Node | None) -> list[Node]:
-        """Returns a transform, or the nodes of a dynamic table."""
-        if node is None or not isinstance(node.component, DynamicTable):
-            return [] if node is None else [node]
+        """Returns a transform, with the nodes of its outputs, or the nodes of a dynamic table."""
+        if node is None:
+            return []
+        if isinstance(node.component, Route) and node.name not in self.invalid:
+            return [node, *_outputs(node, node.component)]
+        if not isinstance(node.component, DynamicTable):
+            return [node]
         if node.name in self.invalid:
             return []
         names = [each.key for each in list_nodes(self.source_map)]
@@ -214,6 +221,14 @@ def _without_duplicates(errors: Iterable[PenstockError]) -> tuple[PenstockError,
     for error in errors:
         unique.setdefault((error.where, error.code, error.message), error)
     return tuple(unique.values())
+
+
+def _outputs(node: Node, route: Route) -> Iterator[Node]:
+    """Yields the nodes of the outputs of a router."""
+    spec = TransformSpec.model_validate({"type": "route", "from": node.name})
+    for output, transform in route.outputs().items():
+        name = f"{node.name}.{output}"
+        yield Node(name, "transform", transform, spec, (node.name,), node.where)
 
 
 def _has_declared_columns(source: Source[Any], spec: SourceSpec | TransformSpec | SinkSpec) -> bool:

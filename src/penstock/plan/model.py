@@ -85,15 +85,16 @@ class Node:
 
     @property
     def route(self) -> tuple[str, str]:
-        """The route of the node in its file."""
+        """The route of the node in its file. An output of a transform has that of the transform."""
         if self.dynamic_table is not None:
             return "transforms", self.dynamic_table
-        return f"{self.kind}s", self.written_name
+        name = self.written_name
+        return f"{self.kind}s", name.partition(".")[0] if self.kind == "transform" else name
 
     @property
     def is_named(self) -> bool:
         """Whether the user's file names the node. Nodes that a script needs have other names."""
-        return self.where is None or self.written_name.lower() in self.where.text.lower()
+        return self.where is None or self.route[1].lower() in self.where.text.lower()
 
     @property
     def removed_operation(self) -> str | None:

@@ -135,10 +135,10 @@ def _source_rows(node: Node, operation: str | None) -> KeyedRows:
 
 
 def _with_changes_of_input(node: Node, operation: str | None, complete: bool) -> Node:
-    """Returns a transform of DataFrames that knows the changes of its inputs."""
-    if node.frame_transform is None:
+    """Returns a transform that knows the changes of its inputs."""
+    transform = copy.copy(node.frame_transform or node.batch_function)
+    if transform is None:
         return node
-    transform = copy.copy(node.frame_transform)
     transform.changes = None if operation is None else Changes(operation, complete)
     return replace(node, component=transform)
 

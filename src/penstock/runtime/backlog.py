@@ -6,17 +6,34 @@ import pickle
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import PenstockError
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import batch_offsets, committed_offsets
+from penstock.runtime.run_options import Until
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import ReplayableSource
 
+if TYPE_CHECKING:
+    from penstock.engine.spark_session.jvm import Length
+
+LARGE_BACKLOG = 8_000_000
+"""The number of records that take minutes."""
+LARGE_STATEFUL_BACKLOG = 1_000_000
+"""The same for stateful transforms, where a record takes several times as much CPU in Java."""
 PERIOD = 5.0
 """Seconds between two counts of the unread records of a query that does not advance."""
+
+
+def expected_length(plan: Plan, state: StateDirectory, until: Until) -> Length:
+    """Returns the expected duration of a run, by its sources and their backlog."""
+    if not plan.bounded and until != "caught_up":
+        return "endless"
+    stateful = any(node.stateful for node in plan.nodes.values())
+    many = LARGE_STATEFUL_BACKLOG if stateful else LARGE_BACKLOG
+    return "minutes" if count_backlog(plan, state) >= many else "seconds"
 
 
 def count_backlog(plan: Plan, state: StateDirectory) -> int:

@@ -9,10 +9,11 @@ import time
 from penstock.core.errors import Bug, PenstockError, Transient
 from penstock.core.units import duration_text
 from penstock.plan.model import Node, Plan
+from penstock.sdk.transform import PayloadTransform
 
 
 def check_connectivity(plan: Plan, *, timeout: float = 30.0) -> list[PenstockError]:
-    """Connects to the systems of all sources and sinks in parallel and returns the errors.
+    """Connects to the systems of all nodes in parallel and returns the errors.
 
     Consumes and writes nothing. A system without an answer within `timeout` seconds is a
     Transient error with the code `timeout`.
@@ -45,7 +46,7 @@ def _has_system(node: Node, plan: Plan) -> bool:
     """
     if node.kind == "source" and node.dynamic_table is not None:
         return plan.fill_of(node.dynamic_table) is None
-    return node.kind != "transform"
+    return node.kind != "transform" or isinstance(node.component, PayloadTransform)
 
 
 def _check_node(node: Node, answers: queue.Queue[tuple[str, PenstockError | None]]) -> None:

@@ -15,9 +15,10 @@ from importlib.metadata import PackageNotFoundError, entry_points, metadata, req
 from pathlib import Path
 from typing import Any, Literal
 
+from penstock.core import java
+from penstock.core.cache import cache_directory
 from penstock.core.errors import PenstockError
 from penstock.core.units import binary_size_text, size_text
-from penstock.engine.spark_session import classcache, java
 from penstock.engine.spark_session.memory import Memory
 from penstock.sdk import registry
 
@@ -136,7 +137,7 @@ def _loopback() -> Check:
 
 
 def _cache() -> Check:
-    directory = classcache.cache_directory()
+    directory = cache_directory()
     nearest = next(path for path in (directory, *directory.parents) if path.exists())
     if not os.access(nearest, os.W_OK):
         advice = "Set PENSTOCK_CACHE to a writable directory, for a faster start of runs."

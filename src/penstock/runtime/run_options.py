@@ -1,4 +1,4 @@
-"""Options of a run."""
+"""Options of a run, and the end that they choose."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
 
 Until = Literal["auto", "stopped", "caught_up"]
+EndOfRun = Literal["stopped", "caught_up", "complete"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,17 @@ class RunOptions:
     signals: bool = False
     listen: str | None = None
     backfill: str | None = None
+
+    def note(self, text: str) -> None:
+        """Calls `on_note`, if it is set."""
+        if self.on_note is not None:
+            self.on_note(text)
+
+    def end(self, plan: Plan) -> EndOfRun:
+        """Returns the end of a run: `auto` is complete for a bounded plan, else stopped."""
+        if self.until == "caught_up":
+            return "caught_up"
+        return "complete" if self.until == "auto" and plan.bounded else "stopped"
 
 
 DEFAULT_OPTIONS = RunOptions()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.core.files.private_files import open_private
 from penstock.core.log import Log, Silent
+from penstock.core.units import binary_size_text
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
 from penstock.engine.spark_session.session import session as start_session
@@ -29,22 +30,26 @@ def session(
     *,
     log_file: Path | None = None,
     length: Length = "seconds",
-    chosen: Resources | None = None,
     log: Log | None = None,
 ) -> Iterator[SparkSession]:
     """Yields a Spark session with the plan's runtime settings, and closes the session at the end.
 
-    `length` is the expected duration of the work. `chosen` defaults to `resources(plan)`. Raises
-    Transient if a cluster has no executors.
+    `length` is the expected duration of the work. Raises Transient if a cluster has no executors.
     """
     if log_file is not None:
         with writing(log_file), open_private(log_file, "a"):
             pass
-    runtime, chosen = plan.spec.runtime, chosen or resources(plan)
-    settings = session_settings(runtime, chosen, log_file, length)
+    chosen, log = resources(plan), log or Silent()
+    if chosen.memory is not None:
+        log.info(
+            "memory", heap=binary_size_text(chosen.heap),
+            available=binary_size_text(chosen.memory.available),
+            total=binary_size_text(chosen.memory.total),
+        )  # fmt: skip
+    settings = session_settings(plan.spec.runtime, chosen, log_file, length)
     with start_session(settings) as spark:
         if not is_local(spark):
-            set_partitions(spark, settings.conf, log or Silent())
+            set_partitions(spark, settings.conf, log)
         yield spark
 
 

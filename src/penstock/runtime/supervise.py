@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Literal
 
 from pyspark.sql import SparkSession
 
@@ -18,24 +17,22 @@ from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan, Query
-from penstock.runtime.acknowledge import Acknowledger
-from penstock.runtime.backlog import StalledBacklog
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters.collection import DeadLetterCollection
-from penstock.runtime.dead_letters.tables import TableDeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.outcome import Ending, Outcome
+from penstock.runtime.periodic_work import PeriodicWork
 from penstock.runtime.query_run import QueryRun
 from penstock.runtime.receiving.receivers import Receivers
 from penstock.runtime.retry import restart_policy
+from penstock.runtime.run_options import EndOfRun
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state_stores import StateStores
 from penstock.runtime.stop import StopRequest
 
 POLL_SECONDS = 0.1
-TICK_SECONDS = 1.0
 FINISH_TIMEOUT = 60.0
 
 
@@ -52,7 +49,7 @@ class Supervisor:
         session: SparkSession,
         state: StateDirectory,
         *,
-        until: Literal["stopped", "caught_up", "complete"],
+        until: EndOfRun,
         metrics: Metrics,
         log: Log,
         stop: StopRequest,
@@ -66,9 +63,6 @@ class Supervisor:
         self.policy = restart_policy(plan.spec.runtime.restart, endless=until == "stopped")
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
-        self.table_letters = TableDeadLetters(plan, state)
-        self.acknowledger = Acknowledger(plan, state, log)
-        self.backlog = StalledBacklog(plan, state, metrics)
         self.state_stores = StateStores(plan, session, state, metrics, log)
         self.failing_sinks = FailingSinks(plan, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
@@ -76,12 +70,11 @@ class Supervisor:
         self.query_runs: list[QueryRun] = []
         self.failed: dict[str, PenstockError] = {}
         self._has_changed_schema = False
-        self._last_tick = 0.0
-        self.sink_timer = SinkTimer(plan, log)
         self.events = BatchEvents(
             metrics, log, stop, self.dead_letters, self.listener, self.state_stores,
-            self.sink_timer, self.failing_sinks,
+            SinkTimer(plan, log), self.failing_sinks,
         )  # fmt: skip
+        self.periodic_work = PeriodicWork(plan, state, self.events, until)
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
             if node.kind != "transform" and (node.lookup is None or not node.static):
@@ -106,8 +99,7 @@ class Supervisor:
                 self._stop_all()
             finally:
                 self.session.streams.removeListener(self.listener)
-                self.acknowledger.close()
-                self.backlog.close()
+                self.periodic_work.close()
                 self._close_sinks()
 
     # The phases of a run
@@ -135,7 +127,7 @@ class Supervisor:
 
     def _recover(self) -> None:
         for query in self.plan.queries:
-            self._collect_committed(query.name)
+            self.periodic_work.collect_committed(query.name)
         self.collector.read.clear()
         self.collector.untimed.clear()
         self.collector.late.clear()
@@ -155,12 +147,12 @@ class Supervisor:
                 self._poll_query(run)
             if self.stop.requested.is_set():
                 self._stop_all()
-                self._collect_tables(self.dead_letters.collect_with_retries)
+                self.periodic_work.collect_tables()
                 return
             self._tick()
         for run in self.query_runs:
-            self._collect_committed(run.query.name)
-        self._collect_tables(self.dead_letters.collect_with_retries)
+            self.periodic_work.collect_committed(run.query.name)
+        self.periodic_work.collect_tables()
 
     def _close_windows(self) -> None:
         queries = self.plan.with_windows
@@ -209,6 +201,13 @@ class Supervisor:
     @property
     def _healthy(self) -> bool:
         return not self.failed and not self.stop.requested.is_set()
+
+    def _tick(self) -> None:
+        if self.periodic_work.is_due():
+            self._poll_receivers()
+            self.periodic_work.tick(self.query_runs)
+            if self.on_tick is not None:
+                self.on_tick()
 
     def _poll_receivers(self) -> None:
         for name, error in self.receivers.poll():
@@ -289,63 +288,7 @@ class Supervisor:
                 started.spark.stop()
             run.end()
             self.listener.catch_up(started.spark)
-        self._acknowledge()
+        self.periodic_work.acknowledge()
         stopped, self.query_runs = self.query_runs, []
         for run in stopped:
-            self._collect_committed(run.query.name)
-
-    # Periodic work
-
-    def _tick(self) -> None:
-        if time.monotonic() - self._last_tick < TICK_SECONDS:
-            return
-        self._last_tick = time.monotonic()
-        self.stop.poll()
-        for run in self.query_runs:
-            self._tick_if_idle(run)
-            if run.active:
-                self.failing_sinks.poll(run.query.name)
-            run.detect_waiting()
-            if self.until == "stopped" and run.active:
-                run.started.idle.advance()
-        self._collect_tables(self.dead_letters.collect_when_due)
-        self._poll_receivers()
-        self._acknowledge()
-        executions = self.metrics.queries
-        self.backlog.count(
-            [run.query for run in self.query_runs if executions[run.query.name].stalled]
-        )
-        self.state.write("status.json", self.metrics.snapshot())
-        if self.on_tick is not None:
-            self.on_tick()
-
-    def _acknowledge(self) -> None:
-        """Acknowledges the batches that all queries have committed, and counts the others."""
-        self.acknowledger.acknowledge()
-        for name, count in self.acknowledger.pending().items():
-            self.metrics.flows[name].pending = count
-
-    def _tick_if_idle(self, run: QueryRun) -> None:
-        lock = run.started.runner.lock
-        if lock.acquire(blocking=False):
-            try:
-                name = run.query.name
-                self.dead_letters.collect_when_due(name, self.state.committed(name))
-                self.listener.count_rows(name)
-                self.sink_timer.tick(run.query)
-            finally:
-                lock.release()
-
-    def _collect_tables(self, collect: Callable[[str, int | None], bool]) -> None:
-        """Collects the dead letters of tables, and counts the rows of static tables."""
-        self.table_letters.collect(collect)
-        for node in self.plan.of("source"):
-            if node.static and node.lookup is None:
-                flow = self.metrics.flows[node.name]
-                rows = self.collector.read[node.name, node.name] - flow.rows
-                if rows > 0:
-                    flow.add(rows)
-
-    def _collect_committed(self, query: str) -> None:
-        self.dead_letters.collect_with_retries(query, self.state.committed(query))
-        self.listener.count_rows(query)
+            self.periodic_work.collect_committed(run.query.name)

@@ -56,7 +56,7 @@ def iterate_forked(
     finally:
         _, status = os.waitpid(pid, 0)
     if not complete:
-        raise _error_of_end(os.waitstatus_to_exitcode(status), crash)
+        raise error_of_end(os.waitstatus_to_exitcode(status), crash)
 
 
 def _fork() -> int:
@@ -118,7 +118,8 @@ def _receive(pipe: BinaryIO, wait: Callable[[], None] | None = None) -> Generato
         yield value
 
 
-def _error_of_end(exit_code: int, crash: Callable[[str], PenstockError]) -> PenstockError:
+def error_of_end(exit_code: int, crash: Callable[[str], PenstockError]) -> PenstockError:
+    """Returns the error of a process that ended: `crash`, or Transient if a signal stopped it."""
     if -exit_code in _STOPPED:
         return Transient("could not finish: the process was stopped by a signal")
     end = f"exit code {exit_code}"

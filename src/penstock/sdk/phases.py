@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.sdk.component import C
-from penstock.sdk.source import Offset, ReplayableSource
+from penstock.sdk.replayable_source import ReplayableSource
+from penstock.sdk.source import Offset
 
 
 class PositionedSource(ABC):

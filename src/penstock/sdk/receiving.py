@@ -19,7 +19,8 @@ from penstock.sdk.config import Config
 from penstock.sdk.messages.repeated_keys import metadata_field, unique_keys
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.record import Read
-from penstock.sdk.source import Offset, ReplayableSource
+from penstock.sdk.replayable_source import ReplayableSource
+from penstock.sdk.source import Offset
 
 ORIGIN = "journal"
 

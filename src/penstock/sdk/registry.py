@@ -12,6 +12,21 @@ from penstock.core.errors import MissingExtra, PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk.component import Component
 
+_OTHER_NAMES = {
+    "transform": {
+        "explode": "unnest", "posexplode": "unnest", "redact": "mask", "switch": "route",
+        "router": "route", "assert": "expect", "validate": "expect", "fill_null": "default",
+        "coalesce": "default", "json_to_arrow": "decode", "arrow_to_json": "encode",
+        "handler": "http",
+    },
+}  # fmt: skip
+"""Names of types in other systems, each with the name here."""
+_TUNING = {
+    ("transform", "batch"): "Set the size of batches where it matters: max_records of a source or "
+    "of the transform http, or batch of a sink.",
+}
+"""Hints for types of other systems that only divide rows into batches."""
+
 Kind = Literal["source", "transform", "sink", "format"]
 KINDS: tuple[Kind, ...] = ("source", "transform", "sink", "format")
 GROUP = "penstock.{}s"
@@ -45,7 +60,9 @@ def find(kind: Kind, type_: str, similar: Sequence[str] = ()) -> type[Component[
     if entry is None:
         others = [other for other in KINDS if other != kind and type_ in entries(other)]
         known = [*types(kind), *similar]
-        hint = f'Use "{type_}" as a {others[0]}.' if others else did_you_mean(type_, known)
+        other_name = _OTHER_NAMES.get(kind, {}).get(type_, type_)
+        hint = f'Use "{type_}" as a {others[0]}.' if others else did_you_mean(other_name, known)
+        hint = _TUNING.get((kind, type_), hint)
         raise PlanError(f'there is no {kind} of type "{type_}"', code="unknown-type", hint=hint)
     try:
         component: type[Component[Any]] = entry.load()

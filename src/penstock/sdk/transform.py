@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
+from penstock.core.errors import PenstockError
+from penstock.core.location import Location
+from penstock.sdk.capability import Capability
 from penstock.sdk.clients import config_digest
 from penstock.sdk.component import C, Component
+from penstock.sdk.format import Format
 from penstock.sdk.operations import Changes
+from penstock.sdk.record import Failure
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.relation import Relation
@@ -25,7 +30,8 @@ class Transform(Component[C]):
     Over changes the output must have the operation column of the input.
 
     Runs in tasks. An exception is the error of a record: the engine isolates the record by calling
-    `apply` with parts of the batch, so `apply` must have no side effects.
+    `apply` with parts of the batch, so `apply` must have no side effects. A transform that knows
+    the failing rows yields their failures instead.
     """
 
     deterministic: bool = False
@@ -33,6 +39,16 @@ class Transform(Component[C]):
     whole_batches: bool = False
     """Whether `apply` gets all rows of a batch of the pipeline at once, in one task. An exception
     is then the error of all rows."""
+    changes: Changes | None = None
+    """The changes that the input has, or None. Set by the planner."""
+    code_options: ClassVar[tuple[str, ...]] = ()
+    """The options whose texts are code."""
+    places: Mapping[str, Sequence[Location]] = {}
+    """The location of each line of these texts in the pipeline file. Set by the planner."""
+
+    def warnings(self) -> Sequence[PenstockError]:
+        """Returns the assumptions that `penstock check` reports. Called after `validate`."""
+        return ()
 
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
@@ -50,8 +66,23 @@ class Transform(Component[C]):
         return config_digest(self.config)
 
     @abstractmethod
-    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can."""
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
+        """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can.
+
+        The row of a `Failure` becomes a dead letter, without a search for it.
+        """
+
+
+class PayloadTransform(Transform[C]):
+    """A function over batches that decodes or encodes payloads by the format in its options."""
+
+    capabilities = frozenset({Capability.BYTES})
+    format: Format[Any] | None = None
+    """The format of the option `format`. Set by the planner, which leaves its type in `config`."""
+
+    def version(self) -> object:
+        options = None if self.format is None else config_digest(self.format.config)
+        return super().version(), options
 
 
 class DataFrameTransform(Component[C]):

@@ -18,9 +18,11 @@ def check_cases(source_map: SourceMap, missing: MissingParts | None = None) -> I
 
     Names that may be in `missing` parts are no errors.
     """
-    kinds = {node.key: node.kind for node in list_nodes(source_map)}
+    nodes = list_nodes(source_map)
+    kinds = {node.key: node.kind for node in nodes}
+    kinds |= {name: "transform" for node in nodes if node.outputs for name in node.readable}
     readable = {name for name, kind in kinds.items() if kind == "source"}
-    readable |= {node.key for node in list_nodes(source_map) if is_dynamic_table(node)}
+    readable |= {node.key for node in nodes if is_dynamic_table(node)}
     tests = source_map.find(("tests",))
     for index in range(len(tests.data) if tests is not None and tests.is_list else 0):
         test: Route = ("tests", index)

@@ -1,9 +1,9 @@
-"""The graph of nodes: unique names, existing inputs, no cycles, no unused nodes."""
+"""The graph of nodes: unique names, existing inputs, no cycles."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -12,10 +12,8 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.names import node_name_problem, pipeline_name_problem, sink_key
 from penstock.core.text import did_you_mean, shorten
-from penstock.spec.front_end import document_front_end
 from penstock.spec.parsed import MissingParts
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
-from penstock.sql.facts import parse_facts
 
 _KINDS = {"sources": "source", "transforms": "transform", "sinks": "sink"}
 
@@ -25,7 +23,8 @@ class NodeRef:
     """A node by name, with its kind, its route and its inputs: the names in `from`, and the table
     of a `lookup`.
 
-    `key` is unique: the name, but for a sink with the name of a source or a transform.
+    `key` is unique: the name, but for a sink with the name of a source or a transform. `outputs`
+    are the names of the outputs of a router.
     """
 
     name: str
@@ -34,11 +33,19 @@ class NodeRef:
     route: Route
     data: Any
     inputs: tuple[tuple[Route, SourceValue], ...]
+    outputs: tuple[str, ...] = ()
 
     @property
     def input_names(self) -> list[str]:
         """The names of the inputs."""
         return [value.data for _, value in self.inputs]
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The names by which other nodes read the node."""
+        if self.kind == "sink":
+            return ()
+        return tuple(f"{self.name}.{output}" for output in self.outputs) or (self.name,)
 
 
 def list_nodes(source_map: SourceMap) -> list[NodeRef]:
@@ -50,6 +57,11 @@ def list_nodes(source_map: SourceMap) -> list[NodeRef]:
             key = sink_key(name) if kind == "sink" and name in readable else name
             nodes.append(_node_ref(source_map, kind, key, (section, name), data))
     return nodes
+
+
+def readable_names(nodes: Iterable[NodeRef]) -> frozenset[str]:
+    """Returns the names that `from` and SQL can have: of sources, transforms and outputs."""
+    return frozenset(name for node in nodes for name in node.readable)
 
 
 def is_dynamic_table(node: NodeRef) -> bool:
@@ -64,7 +76,15 @@ def _node_ref(
     inputs = [*find_texts(source_map, (*route, "from"))] if isinstance(data, dict) else []
     if inputs and kind == "transform" and data.get("type") == "lookup":
         inputs += find_texts(source_map, (*route, "table"))
-    return NodeRef(route[1], key, kind, route, data, tuple(inputs))
+    outputs = _outputs(source_map, route) if kind == "transform" else ()
+    return NodeRef(route[1], key, kind, route, data, tuple(inputs), tuple(outputs))
+
+
+def _outputs(source_map: SourceMap, route: tuple[str, str]) -> Iterator[str]:
+    """Yields the names of the outputs of a router; none for another transform."""
+    if next((value.data for _, value in find_texts(source_map, (*route, "type"))), None) == "route":
+        yield from find_map(source_map, (*route, "outputs"))
+        yield from (value.data for _, value in find_texts(source_map, (*route, "default")))
 
 
 def check_graph(
@@ -78,70 +98,6 @@ def check_graph(
     yield from _check_names(source_map, nodes)
     yield from _check_inputs(source_map, nodes, complete, missing)
     yield from _find_cycles(source_map, nodes)
-
-
-def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
-    """Yields a warning for each source and transform that no node reads.
-
-    A transform without `from` reads the relations of its SQL. Without SQL that can be parsed, any
-    word in its texts counts as an input.
-    """
-    nodes = list_nodes(source_map)
-    known = frozenset(node.name for node in nodes)
-    used = {name.casefold() for node in nodes for name in node.input_names}
-    for node in nodes:
-        if node.kind == "transform" and not node.inputs:
-            used |= _possible_inputs(node.data, known) - {node.name.casefold()}
-    tables = {node.name.casefold() for node in nodes if is_dynamic_table(node)}
-    for node in nodes if tables else ():
-        if node.kind == "transform":
-            used |= tables & _words(node.data) - {node.name.casefold()}
-    for node in nodes:
-        if node.kind != "sink" and node.name.casefold() not in used:
-            where = source_map.key(node.route)
-            if is_dynamic_table(node):
-                yield SpecError(
-                    f'no SQL checks the dynamic table "{node.name}"',
-                    code="unused-transform",
-                    where=where,
-                    hint=f"call dynamic_table_check('{node.name}', value) in a transform",
-                )
-                continue
-            hint = document_front_end(where.file).hints.get(
-                "unread", 'add "from: {node}" to a sink or a transform'
-            )
-            yield SpecError(
-                f'no node reads {node.kind} "{node.name}"',
-                code="unused-source" if node.kind == "source" else "unused-transform",
-                where=where,
-                hint=hint.replace("{node}", node.name),
-            )
-
-
-def reads_unknown_relations(source_map: SourceMap) -> bool:
-    """Returns whether the SQL of a transform names a relation that is no node."""
-    nodes = list_nodes(source_map)
-    known = {node.name.casefold() for node in nodes}
-    return any(
-        _possible_inputs(node.data, frozenset(known)) - known
-        for node in nodes
-        if node.kind == "transform" and not node.inputs
-    )
-
-
-def _possible_inputs(data: Any, known: frozenset[str]) -> set[str]:
-    text = data.get("sql") if isinstance(data, dict) else None
-    facts = parse_facts(text) if isinstance(text, str) else None
-    if facts is None or facts.tree is None:
-        return _words(data)
-    return {name.casefold() for name in facts.relations(known)}
-
-
-def _words(data: Any) -> set[str]:
-    if isinstance(data, str):
-        return {word.casefold() for word in re.findall(r"\w+", data)}
-    values = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-    return {word for value in values for word in _words(value)}
 
 
 def _check_names(source_map: SourceMap, nodes: list[NodeRef]) -> Iterator[SpecError]:
@@ -184,7 +140,8 @@ def _duplicate_name(source_map: SourceMap, first: NodeRef, second: NodeRef) -> S
 def _check_inputs(
     source_map: SourceMap, nodes: list[NodeRef], complete: bool, missing: MissingParts | None
 ) -> Iterator[SpecError]:
-    readable = {node.name for node in nodes if node.kind != "sink"}
+    readable = readable_names(nodes)
+    routers = {node.name: node for node in nodes if node.outputs}
     sinks = {node.name for node in nodes if node.kind == "sink"}
     for node in nodes:
         if node.kind == "source":
@@ -200,6 +157,8 @@ def _check_inputs(
                     where=source_map.value(route),
                     hint="read the input of the sink instead",
                 )
+            elif (router := routers.get(value.data.partition(".")[0])) is not None:
+                yield _unknown_output(node, router, value, source_map.value(route))
             elif complete and not (missing and missing.may_have(value.data)):
                 yield SpecError(
                     f'{node.kind} "{node.name}" reads "{value.written}", '
@@ -208,6 +167,20 @@ def _check_inputs(
                     where=source_map.value(route),
                     hint=did_you_mean(value.data, readable - {node.key}),
                 )
+
+
+def _unknown_output(
+    node: NodeRef, router: NodeRef, value: SourceValue, where: Location
+) -> SpecError:
+    """Returns the error of a node that reads a router, or an output that the router lacks."""
+    _, dot, output = value.data.partition(".")
+    subject = f'{node.kind} "{node.name}" reads "{value.written}"'
+    if dot:
+        message = f'{subject}, and "{router.name}" has no output "{output}"'
+    else:
+        message = f"{subject}, whose rows are in its outputs"
+    hint = did_you_mean(value.data, router.readable)
+    return SpecError(message, code="unknown-input", where=where, hint=hint)
 
 
 def _duplicate_inputs(source_map: SourceMap, node: NodeRef) -> Iterator[SpecError]:
@@ -223,13 +196,19 @@ def _duplicate_inputs(source_map: SourceMap, node: NodeRef) -> Iterator[SpecErro
 
 def _find_cycles(source_map: SourceMap, nodes: list[NodeRef]) -> Iterator[SpecError]:
     transforms = {node.name: node for node in nodes if node.kind == "transform"}
-    graph = {name: set(node.input_names) for name, node in transforms.items()}
+    owners = {name: node.name for node in nodes for name in node.readable}
+    graph = {
+        name: {owners.get(input_, input_) for input_ in node.input_names}
+        for name, node in transforms.items()
+    }
     while cycle := find_cycle(graph):
         first = min(cycle, key=list(transforms).index)
         start = cycle.index(first)
         cycle = [*cycle[start:-1], *cycle[:start], first]
         inputs = transforms[first].inputs
-        route = next(route for route, value in inputs if value.data == cycle[-2])
+        route = next(
+            route for route, value in inputs if owners.get(value.data, value.data) == cycle[-2]
+        )
         yield cycle_error(cycle, source_map.value(route))
         graph = {name: inputs for name, inputs in graph.items() if name not in cycle}
 

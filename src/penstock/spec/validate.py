@@ -11,7 +11,7 @@ from typing import Any
 from penstock.core.errors import PenstockError, SpecError
 from penstock.spec.cases import check_cases
 from penstock.spec.front_end import document_front_end, is_test_file
-from penstock.spec.graph import check_graph, find_unused, reads_unknown_relations
+from penstock.spec.graph import check_graph
 from penstock.spec.model_validation import validate_model
 from penstock.spec.models import PipelineSpec
 from penstock.spec.parsed import MissingParts, ParsedPipeline, Replacement
@@ -22,6 +22,7 @@ from penstock.spec.suggestions import (
     top_level_keys,
     unknown_key_error,
 )
+from penstock.spec.unused import find_unused, reads_unknown_relations
 from penstock.spec.valid_part import damaged_nodes, validate_part
 
 _OPTIONAL_SECTIONS = {

@@ -36,6 +36,14 @@ class ColumnLineage:
 
 
 @dataclass(frozen=True)
+class UntimedColumns(ColumnLineage):
+    """The columns of a single input, none of which is an event time any more."""
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        return frozenset()
+
+
+@dataclass(frozen=True)
 class KeyedColumns(ColumnLineage):
     """The columns of a single input, which has one row for each value of a key."""
 
@@ -79,6 +87,25 @@ class RemainingColumns(ColumnLineage):
 
     def operation(self, column: str) -> str | None:
         return None if column.lower() in {name.lower() for name in self.dropped} else column
+
+
+@dataclass(frozen=True)
+class ChangedColumns(ColumnLineage):
+    """The columns of a single input, of which some are added or have other values."""
+
+    changed: tuple[str, ...]
+
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        (rows,) = inputs.values()
+        columns = rows.columns
+        if columns is not None:
+            known = {column.lower() for column in columns}
+            columns = (*columns, *(name for name in self.changed if name.lower() not in known))
+        return replace(rows.without(self.changed), columns=columns)
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        changed = {name.lower() for name in self.changed}
+        return {name for name in times if name.lower() not in changed}
 
 
 @dataclass(frozen=True)

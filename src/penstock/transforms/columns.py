@@ -12,6 +12,7 @@ from penstock.sdk import DataFrameTransform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
 
 
 def require(
@@ -32,16 +33,31 @@ def require(
         places = [(key, str(value) if values else key) for key, value in names.items()]
     else:
         places = [*enumerate(names)]
-    node = written_name(transform.context.node)
     raise_all(
-        OptionError.of(
-            option,
-            place,
-            message=f'transform "{node}": there is no column "{name}"',
-            code="unknown-column",
-            hint=did_you_mean(name, frame.columns),
-            of_key=not values,
-        )
+        _unknown(transform, frame, name, option, place, of_key=not values)
         for place, name in places
         if name.lower() not in known
+    )
+
+
+def require_column(
+    transform: DataFrameTransform[Any], frame: DataFrame, option: str, name: str
+) -> StructField:
+    """Returns the column that an option of a transform names. Raises OptionError."""
+    for field in frame.schema.fields:
+        if field.name.lower() == name.lower():
+            return field
+    raise _unknown(transform, frame, name, option)
+
+
+def _unknown(
+    transform: DataFrameTransform[Any], frame: DataFrame, name: str, *option: str | int,
+    of_key: bool = False,
+) -> OptionError:  # fmt: skip
+    return OptionError.of(
+        *option,
+        message=f'transform "{written_name(transform.context.node)}": there is no column "{name}"',
+        code="unknown-column",
+        hint=did_you_mean(name, frame.columns),
+        of_key=of_key,
     )

@@ -161,7 +161,8 @@ def test_deep_body_is_not_an_array() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "seconds"), [("", None), ("7", 7.0), (" 7 ", 7.0), ("²", None), ("soon", None)]
+    ("header", "seconds"),
+    [("", None), ("7", 7.0), (" 7 ", 7.0), ("²", None), ("soon", None), ("9" * 999, 3600.0)],
 )
 def test_the_pause_that_a_server_requests(header: str, seconds: float | None) -> None:
     assert Response(429, {"Retry-After": header}, b"").retry_after == seconds

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors import memory
+from penstock.connectors.memory.sink import MemorySinkConfig
+from penstock.connectors.memory.source import MemorySourceConfig
 from penstock.core.errors import UserError
 from penstock.sdk import BatchId, Context, Read
 
@@ -21,9 +23,7 @@ def _clean() -> Any:
 
 
 def source(**options: Any) -> memory.MemorySource:
-    return memory.MemorySource(
-        memory.MemorySourceConfig.model_validate(options), Context(node="in")
-    )
+    return memory.MemorySource(MemorySourceConfig.model_validate(options), Context(node="in"))
 
 
 def read(of: memory.MemorySource, request: Read | None = None) -> list[Any]:
@@ -80,11 +80,11 @@ def test_a_row_that_does_not_fit_is_a_bad_record() -> None:
 def test_rows_or_payloads() -> None:
     for options in ({}, {"rows": [], "payloads": []}):
         with pytest.raises(ValueError, match="either rows or payloads"):
-            memory.MemorySourceConfig.model_validate(options)
+            MemorySourceConfig.model_validate(options)
 
 
 def sink(**options: Any) -> memory.MemorySink:
-    return memory.MemorySink(memory.MemorySinkConfig.model_validate(options), Context(node="out"))
+    return memory.MemorySink(MemorySinkConfig.model_validate(options), Context(node="out"))
 
 
 def write(to: memory.MemorySink, number: int, *ids: int, query: str = "q") -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from penstock.core.errors import StateError
 from penstock.engine.updating import files
-from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, TIME, WEIGHT
+from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
 
 NUMBERS = (KEY, HASH_1, HASH_2, SIDE, WEIGHT, ORDER, TIME)
 

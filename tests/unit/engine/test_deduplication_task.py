@@ -14,9 +14,10 @@ from penstock.engine.deduplication import task
 from penstock.engine.deduplication.attempt import FOLDER, Attempt
 from penstock.engine.deduplication.kept_rows import EVENT_TIME
 from penstock.engine.deduplication.task import BUCKETS, FirstRows
-from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.rows import HASH_2, KEY, ORDER
 from penstock.engine.updating.task import BUCKET
+from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
 
 WITHIN = 10_000
 Row = tuple[int, int | None]

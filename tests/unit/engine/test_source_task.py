@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.memory import MemorySourceConfig
+from penstock.connectors.memory.source import MemorySourceConfig
 from penstock.engine.failures.dead_letter_files import read_dead_letters
 from penstock.engine.sources.source import MIN_BYTES, MIN_ROWS, SourceTask, rebatch
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
@@ -125,8 +125,9 @@ def test_event_times_out_of_range_are_bad_records() -> None:
         "8999-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "0000-01-01T00:00:00Z",
     ]  # fmt: skip
     given = task(*(f'{{"n":1,"at":"{time}"}}' for time in times), "{}", event_time="at")
-    rows, dead_letters = read(replace(given, latest_time=LATEST))
-    assert [row["place"] for row in rows] == [2, 3, 4, 7] and dead_letters.count == 4
+    for partition_idle in (None, 1.0):
+        rows, dead_letters = read(replace(given, latest_time=LATEST, partition_idle=partition_idle))
+        assert [row["place"] for row in rows] == [2, 3, 4, 7] and dead_letters.count == 4
 
 
 def test_a_dead_letter_of_an_event_time_holds_the_record(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from test_updating_rows import changes
 
 from penstock.core.errors import StateError
 from penstock.engine.updating import files
-from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.rows import WEIGHT, RowState
+from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from penstock.engine.updating import files as state_files
-from penstock.engine.updating.files import MAX_CHAIN, BucketFiles, StateVersion
+from penstock.engine.updating.files import MAX_CHAIN, BucketFiles
 from penstock.engine.updating.groups import AffectedGroups, GroupMerge
 from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT, RowState
+from penstock.engine.updating.versions import StateVersion
 
 MERGE = GroupMerge({"total": "sum", "low": "min", "high": "max"})
 SCHEMA = pa.schema([

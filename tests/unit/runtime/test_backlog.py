@@ -13,8 +13,8 @@ from penstock.core.errors import Transient
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import replace_sources
-from penstock.runtime import run as runs
-from penstock.runtime.backlog import StalledBacklog, count_backlog
+from penstock.runtime import backlog
+from penstock.runtime.backlog import StalledBacklog, count_backlog, expected_length
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Config, Offset, ReplayableSource
 
@@ -116,9 +116,9 @@ def test_how_long_a_run_is_going_to_be(
     plan: Plan, state: StateDirectory, monkeypatch: pytest.MonkeyPatch,
     until: Any, many: int, length: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(runs, "LARGE_BACKLOG", many)
+    monkeypatch.setattr(backlog, "LARGE_BACKLOG", many)
     monkeypatch.setattr(Plan, "bounded", False)
-    assert runs.expected_length(plan, state, until) == length
+    assert expected_length(plan, state, until) == length
 
 
 @pytest.mark.parametrize(("many", "length"), [(130, "minutes"), (131, "seconds")])
@@ -126,6 +126,6 @@ def test_fewer_records_with_state_take_minutes(
     plan: Plan, state: StateDirectory, monkeypatch: pytest.MonkeyPatch, many: int, length: str
 ) -> None:
     nodes = {name: replace(node, stateful=True) for name, node in plan.nodes.items()}
-    monkeypatch.setattr(runs, "LARGE_STATEFUL_BACKLOG", many)
+    monkeypatch.setattr(backlog, "LARGE_STATEFUL_BACKLOG", many)
     monkeypatch.setattr(Plan, "bounded", False)
-    assert runs.expected_length(replace(plan, nodes=nodes), state, "caught_up") == length
+    assert expected_length(replace(plan, nodes=nodes), state, "caught_up") == length

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.file_range import FileRange
+from penstock.connectors.files.log import DiscoveryLog
 from penstock.core.errors import RecordError, StateError
 from penstock.core.files.private_files import create_directory
 from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER, Spool

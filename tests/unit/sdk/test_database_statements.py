@@ -92,7 +92,7 @@ def test_ranges_of_a_cursor() -> None:
     assert parameters == (3, 4)
     assert query == (
         f'SELECT "at", "id" FROM (SELECT "at", "id" FROM "t" WHERE ("at", "id") <= (?, ?) {order} '
-        'LIMIT 5) AS penstock_rows ORDER BY "at" DESC, "id" DESC LIMIT 1'
+        'LIMIT 5) "penstock_rows" ORDER BY "at" DESC, "id" DESC LIMIT 1'
     )
 
 
@@ -105,6 +105,23 @@ def test_ranges_of_the_first_column_where_indexes_do_not_serve_rows() -> None:
     )
     assert parameters == (1, 2, 1, 3, 4, 3)
     assert cursor.count((1,), (3,))[1] == (1, 3)
+
+
+def test_rows_compared_column_by_column_and_another_clause_for_limits() -> None:
+    dialect = replace(DIALECT, compares_rows=False, limit="FETCH FIRST {count} ROWS ONLY")
+    cursor = Cursor('"t"', ("a", "b", "c"), dialect)
+    query, parameters = cursor.first("*", (1, 2, 3), 7)
+    assert query == (
+        'SELECT * FROM "t" WHERE (("a" > ?) OR ("a" = ? AND "b" > ?) OR '
+        '("a" = ? AND "b" = ? AND "c" > ?)) AND "a" >= ? '
+        'ORDER BY "a" ASC, "b" ASC, "c" ASC FETCH FIRST 7 ROWS ONLY'
+    )
+    assert parameters == (1, 1, 2, 1, 2, 3, 1)
+    query, parameters = replace(cursor, columns=("a", "b")).count(None, (1, 2))
+    assert query == (
+        'SELECT count(*) FROM "t" WHERE (("a" < ?) OR ("a" = ? AND "b" <= ?)) AND "a" <= ?'
+    )
+    assert parameters == (1, 1, 2, 1)
 
 
 def test_columns_that_may_have_nulls() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from penstock.connectors.memory import MemorySource, MemorySourceConfig
+from penstock.connectors.memory import MemorySource
+from penstock.connectors.memory.source import MemorySourceConfig
 from penstock.core.errors import DecodeError, Transient
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.plain import PlainJson

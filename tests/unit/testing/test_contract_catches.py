@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from penstock.connectors import memory
-from penstock.connectors.memory import MemorySink, MemorySource, MemoryWriter
+from penstock.connectors.memory import MemorySink, MemorySource
+from penstock.connectors.memory.sink import MemoryWriter, committed
 from penstock.sdk import (
     BatchId,
     Capability,
@@ -102,10 +103,10 @@ class CorruptsWhatItWrites(KeepingSink):
 
 class FinishesTwice(KeepingSink):
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        memory.committed.get(self.name, {}).pop(batch, None)
-        number = len(memory.committed.get(self.name, {}))
+        committed.get(self.name, {}).pop(batch, None)
+        number = len(committed.get(self.name, {}))
         super().commit(BatchId(f"{batch.query} {number}", batch.number), receipts)
-        memory.committed.setdefault(self.name, {})[BatchId(str(number), -1)] = pa.table({})
+        committed.setdefault(self.name, {})[BatchId(str(number), -1)] = pa.table({})
 
 
 class CorruptsRepeats(KeepingSink):
@@ -114,13 +115,13 @@ class CorruptsRepeats(KeepingSink):
     capabilities = frozenset({Capability.ROWS})
 
     def writer(self, client: None, batch: BatchId, partition: int, schema: pa.Schema) -> Any:
-        repeated = batch in memory.committed.get(self.name, {})
+        repeated = batch in committed.get(self.name, {})
         return (Shouting if repeated else MemoryWriter)(partition, schema)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        repeated = len(memory.committed.get(self.name, {}))
-        memory.committed.get(self.name, {})[BatchId(batch.query, -repeated)] = pa.table({})
-        known = batch in memory.committed.get(self.name, {})
+        repeated = len(committed.get(self.name, {}))
+        committed.get(self.name, {})[BatchId(batch.query, -repeated)] = pa.table({})
+        known = batch in committed.get(self.name, {})
         super().commit(BatchId(f"{batch.query} again", batch.number) if known else batch, receipts)
 
 

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 import structlog
 
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.listing import Location
-from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.storage import Storage
 
 logger = structlog.get_logger(__name__)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from penstock.connectors.files.compression import codec_of, strip_compression_extension
 from penstock.connectors.files.content import open_content
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.fingerprint import (
     continues,
     is_prefix,
@@ -17,7 +18,6 @@ from penstock.connectors.files.fingerprint import (
     possible_prefixes,
     rotation_prefix,
 )
-from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import DecodeError
 

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from penstock.connectors.files.config import FilesSourceConfig
 from penstock.connectors.files.discovery import Discovery
-from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.file_range import FileRange
+from penstock.connectors.files.log import DiscoveryLog
 from penstock.connectors.files.notifications.receiver import Receiver
 from penstock.connectors.files.pace import ListingPace
 from penstock.core.paths import Project

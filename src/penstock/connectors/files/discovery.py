@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from penstock.connectors.files.compression import codec_of
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.growing import GrowingFiles
 from penstock.connectors.files.listing import Location
-from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.log import DiscoveryLog
 from penstock.connectors.files.pace import ListingPace
 from penstock.connectors.files.segments import (
     SEGMENT_BYTES,

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.file_range import FileRange
 
 HEAD_BYTES = 256
 BLOCK_BYTES = 4096

@@ -10,8 +10,9 @@ from typing import BinaryIO
 import structlog
 
 from penstock.connectors.files.copies import Copies, GrowingFile, longest_copied, read_archive
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.fingerprint import continues, fingerprint, head_fingerprint
-from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.log import DiscoveryLog
 from penstock.connectors.files.segments import (
     End,
     Segment,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.reader import FileReader
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import DecodeError, PlanError

@@ -9,8 +9,8 @@ import structlog
 from penstock.connectors.files.compression import codec_of
 from penstock.connectors.files.config import FilesSourceConfig
 from penstock.connectors.files.content import open_content
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.fingerprint import continues, may_be_rotated
-from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import DecodeError, Permanent, Transient
 

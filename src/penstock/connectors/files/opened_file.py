@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 from penstock.connectors.files.compression import FileWindow, codec_of
 from penstock.connectors.files.content import open_content
 from penstock.connectors.files.decompression import DecompressedStream
-from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.signature import SIGNATURE_BYTES, check_uncompressed
 from penstock.connectors.files.storage import Storage
 from penstock.sdk import FileFormat

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import lzma
-import struct
-import zlib
 from collections.abc import Container, Iterator, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.corruption import CORRUPT, corrupt_file_error, is_of_another_kind
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.opened_file import Failures, OpenedFile
 from penstock.connectors.files.path_columns import (
     METADATA,
@@ -19,20 +17,15 @@ from penstock.connectors.files.path_columns import (
     path_metadata,
     values_of_columns,
 )
-from penstock.connectors.files.signature import NOT_COMPRESSED
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import DecodeError, Permanent, PlanError, RecordError
+from penstock.core.errors import DecodeError, Permanent, PlanError
 from penstock.sdk import FileFormat, Read
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.columns.rows import column
-from penstock.sdk.forked import CRASHED, iterate_forked
+from penstock.sdk.forked import iterate_forked
 from penstock.sdk.record import PAYLOAD, BadRecord
 
 ORIGIN = PAYLOAD.field("origin")
-_CORRUPT = (
-    RecordError, pa.ArrowException, OSError, EOFError, ValueError, LookupError, MemoryError,
-    struct.error, zlib.error, lzma.LZMAError,
-)  # fmt: skip
 
 
 class DecodedPart(NamedTuple):
@@ -118,7 +111,7 @@ class FileReader:
             for rows, positions in file_format.read_file(content, schema, range_.origin, file_read):
                 bad, file_read.bad = file_read.bad, []
                 yield DecodedPart(rows, positions, bad)
-        except _CORRUPT as error:
+        except CORRUPT as error:
             failure = error
         unread, corrupt = file.failures
         if unread is not None:
@@ -178,11 +171,11 @@ class FileReader:
             try:
                 file.check_kind()
                 self.format.check_file(file.stream, schema, range_.origin)
-            except _CORRUPT as error:
+            except CORRUPT as error:
                 if file.failures[0] is not None:
                     raise
                 failure = error
-            if _is_of_another_kind(failure := file.failures[1] or failure):
+            if is_of_another_kind(failure := file.failures[1] or failure):
                 other = corrupt_file_error(failure, range_)
                 raise Permanent(other.message, code=other.code, hint=other.hint)
 
@@ -207,7 +200,7 @@ class FileReader:
             unread, failure = file.failures
             if unread is not None:
                 raise unread
-            if _is_of_another_kind(failure):
+            if is_of_another_kind(failure):
                 raise corrupt_file_error(failure, range_)
         if schema is None:
             return None
@@ -223,7 +216,7 @@ class FileReader:
             try:
                 schema = self.format.infer_file(file.stream)
                 check_distinct(schema or ())
-            except _CORRUPT:
+            except CORRUPT:
                 schema = None
             yield schema, file.failures
 
@@ -284,28 +277,3 @@ def _forward_rejected(rejected: Sequence[BadRecord], read: Read, first_line: int
         position = bad.position + first_line
         read.reject(bad.payload, bad.origin, position, bad.error, bad.part, bad.header)
     return last
-
-
-def _is_of_another_kind(error: Exception | None) -> TypeGuard[RecordError]:
-    return isinstance(error, RecordError) and error.code == NOT_COMPRESSED
-
-
-def corrupt_file_error(error: Exception, range_: FileRange) -> RecordError:
-    """Returns the error for the unreadable rest of a file, or for a file of another kind."""
-    if _is_of_another_kind(error):
-        return DecodeError(
-            f"cannot read {range_.display_path}: {error.message}",
-            code="corrupt-file",
-            hint=error.hint,
-        )
-    code = error.code if isinstance(error, RecordError) else None
-    ratio = code == "compression-ratio"
-    detail = error.message if isinstance(error, RecordError) else f"{type(error).__name__}: {error}"
-    return DecodeError(
-        f"cannot read the rest of {range_.display_path}",
-        code=code if code in ("compression-ratio", CRASHED) else "corrupt-file",
-        detail=detail,
-        hint="Decompress the file under another name if you trust its origin."
-        if ratio
-        else "Add a complete copy of the file under another name.",
-    )

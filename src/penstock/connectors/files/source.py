@@ -6,34 +6,27 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
 from penstock.connectors.files.archive import Archive
-from penstock.connectors.files.compression import strip_compression_extension
 from penstock.connectors.files.config import FilesSourceConfig, Move
 from penstock.connectors.files.discovered import DiscoveredFiles
 from penstock.connectors.files.discovery import Discovery
+from penstock.connectors.files.file_format import check_format, format_of_paths
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.filesystem import open_storage
 from penstock.connectors.files.inference import infer_columns
 from penstock.connectors.files.listing import Location, parse_location
 from penstock.connectors.files.locating import check_unchanged, locate
-from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.notifications.receiver import Receiver
 from penstock.connectors.files.path_columns import METADATA, path_metadata
 from penstock.connectors.files.reader import FileReader
 from penstock.connectors.files.segments import SpannedLines
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import (
-    ConnectError,
-    MissingExtra,
-    OptionError,
-    Permanent,
-    PlanError,
-    Transient,
-)
+from penstock.core.errors import ConnectError, MissingExtra, Permanent, PlanError, Transient
 from penstock.sdk import (
     Capability,
     FileFormat,
@@ -43,11 +36,6 @@ from penstock.sdk import (
 )
 from penstock.sdk.file_partitions import PARTITION_BYTES, divide_files
 
-FORMATS = {
-    "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet",
-    "avro": "avro", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
-    "txt": "text", "log": "text",
-}  # fmt: skip
 SAMPLED_FILES = 3
 CHECKED_FILES = 100
 """The number of files of which a check reads the header."""
@@ -92,11 +80,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return {**self.__dict__, "_files": None}
 
     def default_format(self) -> str | None:
-        for path in self.config.paths:
-            extension = PurePosixPath(strip_compression_extension(path)).suffix.lower().lstrip(".")
-            if extension in FORMATS:
-                return FORMATS[extension]
-        return None
+        return format_of_paths(self.config.paths)
 
     def check_format(self) -> None:
         self._file_format()
@@ -287,32 +271,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return open_storage(url, self.config.storage)[0]
 
     def _file_format(self) -> FileFormat[Any]:
-        if self.format is None:
-            raise PlanError(
-                "cannot detect the format by the file extension",
-                code="missing-option",
-                hint=f"Set format to one of {', '.join(sorted(set(FORMATS.values())))}.",
-            )
-        if not isinstance(self.format, FileFormat):
-            raise PlanError("the format does not support files")
-        if self.config.tail and not self.format.lines:
-            raise PlanError(
-                "tail requires a format of lines",
-                hint="Use json or text, or watch: true instead of tail.",
-            )
-        if self.config.tail and not self.format.is_divisible(b""):
-            raise PlanError(
-                "tail requires the encoding auto, utf-8, ascii or latin-1, and lines",
-                hint="Use watch: true instead of tail.",
-            )
-        if "idle_timeout" in self.config.model_fields_set and not self.format.spans_lines:
-            raise OptionError.of(
-                "idle_timeout",
-                message="idle_timeout is for records of several lines",
-                code="unused-option",
-                hint="Remove idle_timeout, or set record_start of the format text.",
-            )
-        return self.format
+        return check_format(self.format, self.config)
 
     def _no_files_error(self) -> ConnectError:
         location = self._locations()[0]

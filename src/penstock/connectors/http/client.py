@@ -16,6 +16,8 @@ from penstock.sdk.network.tls import Tls
 
 _EXCERPT_BYTES = 500
 _CHUNK_BYTES = 1 << 16
+_LONGEST_RETRY_AFTER = 3600.0
+"""The most seconds that a server can ask a client to wait."""
 
 
 class Request(NamedTuple):
@@ -36,14 +38,20 @@ class Response(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds until the time of the `Retry-After` header; None without one."""
+        """The seconds until the time of the `Retry-After` header, at most an hour.
+
+        None without a header.
+        """
         header = self.headers.get("Retry-After", "").strip()
-        if header.isdecimal():
-            return float(header)
         try:
-            return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+            seconds = (
+                float(header)
+                if header.isdecimal()
+                else parsedate_to_datetime(header).timestamp() - time.time()
+            )
         except ValueError:
             return None
+        return min(max(0.0, seconds), _LONGEST_RETRY_AFTER)
 
     @property
     def text(self) -> str:
@@ -141,6 +149,12 @@ class HttpClient:
         """
         return self._event_loop.run(self._send_all(requests, max_size))
 
+    def try_send(
+        self, requests: Sequence[Request], max_size: int | None = None
+    ) -> list[Response | Transient | Permanent]:
+        """Sends requests as `send` does, and returns an error in place of each failed response."""
+        return self._event_loop.run(self._try_all(requests, max_size))
+
     def check(self, url: str) -> None:
         """Sends a HEAD request. Raises Transient or Permanent if the server is unreachable.
 
@@ -160,6 +174,29 @@ class HttpClient:
         return AsyncHttpClient(config.auth, config.tls_settings, config.timeout, config.retry)
 
     async def _send_all(self, requests: Sequence[Request], max_size: int | None) -> list[Response]:
+        tasks = self._start_all(requests, max_size)
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _try_all(
+        self, requests: Sequence[Request], max_size: int | None
+    ) -> list[Response | Transient | Permanent]:
+        outcomes = await asyncio.gather(
+            *self._start_all(requests, max_size), return_exceptions=True
+        )
+        found: list[Response | Transient | Permanent] = []
+        for outcome in outcomes:
+            if not isinstance(outcome, Response | Transient | Permanent):
+                raise outcome
+            found.append(outcome)
+        return found
+
+    def _start_all(
+        self, requests: Sequence[Request], max_size: int | None
+    ) -> list[asyncio.Future[Response]]:
         semaphore = asyncio.Semaphore(self._concurrency)
 
         async def send(request: Request) -> Response:
@@ -168,12 +205,7 @@ class HttpClient:
                     request, max_size, self._config.is_final
                 )
 
-        tasks = [asyncio.ensure_future(send(request)) for request in requests]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
+        return [asyncio.ensure_future(send(request)) for request in requests]
 
 
 async def _read_body(response: Any, max_size: int | None) -> bytes:

@@ -93,7 +93,7 @@ class HttpAuth(Auth):
 class HttpRetry(Retry):
     """Retry of requests that fail with a transient error.
 
-    A `Retry-After` header replaces the backoff.
+    A `Retry-After` header of up to an hour replaces the backoff.
     """
 
     statuses: list[Status] = [408, 425, 429, 500, 502, 503, 504]
@@ -229,7 +229,9 @@ RequestUrl = Annotated[Template, AfterValidator(_validate_url_template)]
 """The URL of a request with columns, see `request_lines.UrlTemplate`."""
 
 
-class HttpSinkConfig(SendingConfig):
+class RowRequestConfig(SendingConfig):
+    """Options of requests with the values of rows."""
+
     url: RequestUrl
     """The request URL. `{column}` is replaced by the percent-encoded value of the row. A row with a
     null in the URL, or without a value for a segment of the path, becomes a dead letter; so does a
@@ -240,10 +242,10 @@ class HttpSinkConfig(SendingConfig):
     """Request headers. `{column}` is replaced by the value of the row; a null omits the header. A
     row whose header has line breaks or control characters becomes a dead letter."""
     framing: Framing = "single"
-    """The rows of a body: a `single` row, or as many as the node's `batch` allows (500 by default)
-    as `lines` or as the elements of a JSON `array`."""
+    """The rows of a body: a `single` row, or several as `lines` or as the elements of a JSON
+    `array`."""
     concurrency: int = Field(default=8, ge=1)
-    """The maximum number of parallel requests of a writer; 1 keeps the order of rows."""
+    """The maximum number of parallel requests."""
     success: list[Status] = ["2xx"]
     """Status codes that acknowledge the rows of a request, each as 200 or as 2xx."""
     reject: list[Status] = [400, 409, 413, 415, 422]
@@ -282,3 +284,11 @@ class HttpSinkConfig(SendingConfig):
 
     def is_final(self, status: int) -> bool:
         return self.is_success(status) or self.is_rejection(status)
+
+
+class HttpSinkConfig(RowRequestConfig):
+    framing: Framing = "single"
+    """The rows of a body: a `single` row, or as many as the node's `batch` allows (500 by default)
+    as `lines` or as the elements of a JSON `array`."""
+    concurrency: int = Field(default=8, ge=1)
+    """The maximum number of parallel requests of a writer; 1 keeps the order of rows."""

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.connectors.http.client import HttpClient, Request
 from penstock.connectors.http.config import HttpSinkConfig
-from penstock.connectors.http.framing import CONTENT_TYPES, join_body
-from penstock.connectors.http.request_lines import UrlTemplate, render_headers
+from penstock.connectors.http.framing import join_body
+from penstock.connectors.http.request_lines import UrlTemplate
+from penstock.connectors.http.targets import RowGroup, Target, find_targets, group_rows
 from penstock.sdk import Failure, Receipt, Rejected, Writer
-
-RowGroup = tuple[int, ...]
-"""Indexes of the rows that share a request."""
-
-
-class Target(NamedTuple):
-    """The URL and the headers of the request of a row."""
-
-    url: str
-    headers: Mapping[str, str]
 
 
 class HttpWriter(Writer):
@@ -36,12 +26,12 @@ class HttpWriter(Writer):
     def write(
         self, rows: pa.RecordBatch, payloads: Any = None, operations: pa.StringArray | None = None
     ) -> Sequence[Failure]:
-        targets, failures = self._targets(rows)
+        targets, failures = find_targets(self._config, self._url, rows)
         bodies = payloads.to_pylist()
         if self._config.framing == "single":
             groups: list[RowGroup] = [(index,) for index in targets]
         else:
-            groups = _group_rows(targets)
+            groups = group_rows(targets)
         rejections = self._send(groups, targets, bodies)
         single = [rejection for rejection in rejections if len(rejection[0]) == 1]
         retried = [(index,) for group, _ in rejections if len(group) > 1 for index in group]
@@ -80,30 +70,3 @@ class HttpWriter(Writer):
             text = f"{response.status}: {response.text}".removesuffix(": ")
             rejections.append((group, Rejected(text, code=f"http-{response.status}")))
         return rejections
-
-    def _targets(self, rows: pa.RecordBatch) -> tuple[dict[int, Target], list[Failure]]:
-        """Returns the targets of rows by index, and the failures of rows without a valid one."""
-        targets: dict[int, Target] = {}
-        failures: list[Failure] = []
-        urls = self._url.render(rows)
-        for index, (url, headers) in enumerate(zip(urls, self._headers(rows), strict=True)):
-            if isinstance(url, Rejected):
-                failures.append(Failure(index, url))
-            elif isinstance(headers, Rejected):
-                failures.append(Failure(index, headers))
-            else:
-                targets[index] = Target(url, headers)
-        return targets, failures
-
-    def _headers(self, rows: pa.RecordBatch) -> Iterator[dict[str, str] | Rejected]:
-        content_type = {"Content-Type": CONTENT_TYPES[self._config.framing]}
-        for headers in render_headers(self._config.headers, rows):
-            yield headers if isinstance(headers, Rejected) else {**content_type, **headers}
-
-
-def _group_rows(targets: Mapping[int, Target]) -> list[RowGroup]:
-    """Groups rows with the same URL and headers, in order."""
-    groups: dict[Any, list[int]] = defaultdict(list)
-    for index, target in targets.items():
-        groups[target.url, *target.headers.items()].append(index)
-    return [tuple(group) for group in groups.values()]

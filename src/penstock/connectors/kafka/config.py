@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import (
-    BeforeValidator,
     Field,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -17,6 +15,7 @@ from penstock.connectors.kafka.auth import SaslAuth
 from penstock.sdk import Config, Duration, PositiveDuration, Secret, StartAt
 from penstock.sdk.columns.template import KeyTemplate, Template
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+from penstock.sdk.properties import Property
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PROPERTY_OPTIONS = {
@@ -38,20 +37,6 @@ _FIXED_PROPERTIES = ("enable.auto.commit", "enable.auto.offset.store", "enable.p
 def is_topic(name: str) -> bool:
     """Returns whether a text is a valid topic name."""
     return bool(_TOPIC.fullmatch(name)) and name not in (".", "..")
-
-
-def _as_text(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-Property = Annotated[
-    Secret,
-    BeforeValidator(_as_text),
-    WithJsonSchema({"anyOf": [{"type": kind} for kind in ("string", "number", "boolean")]}),
-]
-"""The value of a property of librdkafka, which may be a secret."""
 
 
 class ConnectionConfig(Config):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.connectors.nats.bucket import BucketSource
 from penstock.connectors.nats.config import NatsSourceConfig
 from penstock.connectors.nats.queue_receiver import QueueConsumerSource
 from penstock.connectors.nats.receiver import SubscriberSource
-from penstock.connectors.nats.stream import BucketSource, StreamSource
+from penstock.connectors.nats.stream import StreamSource
 from penstock.sdk import Component, Context, ReceivingSource, Source
 
 

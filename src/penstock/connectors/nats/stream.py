@@ -1,4 +1,4 @@
-"""Sources of JetStream streams and key-value buckets, which are read by sequence number."""
+"""Sources of JetStream streams, which are read by sequence number."""
 
 from __future__ import annotations
 
@@ -40,16 +40,6 @@ STREAM_METADATA = pa.schema(
         ("headers", pa.map_(pa.string(), pa.string())),
     ]
 )
-_BUCKET_METADATA = pa.schema(
-    [
-        ("key", pa.string()),
-        ("revision", pa.int64()),
-        ("operation", pa.string()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-    ]
-)
-_OPERATION_HEADER = "KV-Operation"
-_PUT = "PUT"
 
 
 class StreamSource(ReplayableSource[NatsSourceConfig]):
@@ -259,38 +249,6 @@ class StreamSource(ReplayableSource[NatsSourceConfig]):
         return self._progress_consumer
 
 
-class BucketSource(StreamSource):
-    """Reads the stream of a key-value bucket."""
-
-    parallelism = "a pattern of `keys`, or the bucket"
-    acknowledges = None
-
-    @property
-    def stream(self) -> str:
-        return f"KV_{self.config.bucket}"
-
-    @property
-    def filters(self) -> list[str]:
-        return [f"{self._prefix}{key}" for key in self.config.key_filters]
-
-    def metadata_schema(self) -> pa.Schema:
-        return _BUCKET_METADATA
-
-    def payload(self, message: StreamMessage) -> bytes | None:
-        return bytes(message.data) if _operation(message) == _PUT else None
-
-    def metadata_value(self, message: StreamMessage, name: str) -> Any:
-        if name == "key":
-            return message.subject.removeprefix(self._prefix)
-        if name == "operation":
-            return _operation(message).lower()
-        return super().metadata_value(message, "sequence" if name == "revision" else name)
-
-    @property
-    def _prefix(self) -> str:
-        return f"$KV.{self.config.bucket}."
-
-
 def stream_metadata(message: StreamMessage, name: str) -> Any:
     """Returns the value of a column of `STREAM_METADATA`."""
     if name == "sequence":
@@ -298,8 +256,3 @@ def stream_metadata(message: StreamMessage, name: str) -> Any:
     if name == "timestamp":
         return message.metadata.timestamp
     return message.headers if name == "headers" else message.subject
-
-
-def _operation(message: StreamMessage) -> str:
-    """Returns PUT, DEL or PURGE."""
-    return str((message.headers or {}).get(_OPERATION_HEADER, _PUT))

@@ -15,7 +15,8 @@ from penstock.engine.catalyst.spark_plan import class_name
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.deduplication.attempt import FOLDER, Attempt
 from penstock.engine.deduplication.task import BUCKETS
-from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles
+from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
 from penstock.sdk import BatchId
 
 _OPERATOR = "StreamingDeduplicateExec"

@@ -21,9 +21,10 @@ from penstock.engine.deduplication.kept_rows import (
     find_first_rows,
 )
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory
+from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.rows import KEY, ORDER
 from penstock.engine.updating.task import BUCKET
+from penstock.engine.updating.versions import OperatorStateDirectory
 
 BUCKETS = 16
 """The number of buckets of keys, which stays the same for the life of a state."""

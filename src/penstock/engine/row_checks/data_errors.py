@@ -85,6 +85,7 @@ _OWN = {
     "function-failed": re.compile(r"function \"\w+\" failed: "),
     "missing-value": re.compile(r"column \".*?\" is null; expected a value"),
     "null-map-key": re.compile("a key of a map is null"),
+    "rule-broken": re.compile("the row breaks rules: "),
 }
 """The codes of errors that Penstock itself raises by `raise_error`."""
 _NONE = "no message"

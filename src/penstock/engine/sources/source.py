@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import Bug, RecordError
+from penstock.core.errors import Bug
+from penstock.engine.sources.decoded_rows import DecodedRows, mask_without
 from penstock.engine.sources.sentinel import sentinel
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.event_time import find_out_of_range, latest_by_partition, out_of_range
@@ -24,7 +25,6 @@ from penstock.sdk import Capability, Read, ReplayableSource
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.predicates import matching
-from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.decoding import decode_payloads, decode_record_in_fork
 from penstock.sdk.operations import unknown_operations
 from penstock.sdk.record import PAYLOAD
@@ -97,32 +97,28 @@ class SourceTask:
         self, partition: Any, dead_letters: DeadLetterWriter, isolated: bool
     ) -> Iterator[pa.RecordBatch]:
         read = replace(self._read_request(), isolated=isolated)
-        decodes = Capability.BYTES in self.source.capabilities
         watermark = self.late.watermark(dead_letters.batch) if self.late is not None else None
         for batch in self.source.read(partition, read):
-            rows, index = self._decode(batch, dead_letters, isolated) if decodes else (batch, None)
+            decoded = self._decode(batch, dead_letters, isolated)
             self._move_bad_records(read, dead_letters)
+            rows = decoded.rows
             if rows.num_rows:
-                rows = self._conform(rows)
-                payloads = batch if decodes else None
+                decoded.rows = self._conform(rows)
                 if not isinstance(self.source.format, PlainJson):
-                    bad = find_invalid_json(rows)
-                    kept = self._reject(rows, bad, payloads, index, dead_letters)
-                    index = _without(index, bad, rows.num_rows) if bad else index
-                    rows = kept
+                    decoded.reject(find_invalid_json(decoded.rows), dead_letters)
                 if self.late is not None and watermark is not None:
-                    indexes = self.late.select(rows, watermark)
+                    indexes = self.late.select(decoded.rows, watermark)
                     if len(indexes):
-                        candidates = select_candidates(rows, indexes, payloads, index)
+                        candidates = select_candidates(
+                            decoded.rows, indexes, decoded.payloads, decoded.index
+                        )
                         dead_letters.candidates.append(candidates)
                 if self.operation is not None:
-                    _, errors = unknown_operations(rows, self.operation)
-                    kept = self._reject(rows, dict(errors), payloads, index, dead_letters)
-                    index = _without(index, dict(errors), rows.num_rows) if errors else index
-                    rows = kept
+                    _, errors = unknown_operations(decoded.rows, self.operation)
+                    decoded.reject(dict(errors), dead_letters)
                 if self.latest_time is not None:
-                    rows = self._reject_times(rows, payloads, index, dead_letters)
-                rows = self._apply_pushdown(rows, read)
+                    self._reject_times(decoded, dead_letters)
+                rows = self._apply_pushdown(decoded.rows, read)
             if rows.num_rows:
                 dead_letters.read += rows.num_rows
                 yield self._null_unused(rows) if self.null_unused_columns else rows
@@ -204,53 +200,26 @@ class SourceTask:
         read.skipped += rows.num_rows - needed.num_rows
         return needed
 
-    def _reject_times(
-        self,
-        rows: pa.RecordBatch,
-        payloads: pa.RecordBatch | None,
-        index: pa.Array | None,
-        dead_letters: DeadLetterWriter,
-    ) -> pa.RecordBatch:
-        """Returns the rows whose event time is in range, and adds the others to `dead_letters`."""
+    def _reject_times(self, decoded: DecodedRows, dead_letters: DeadLetterWriter) -> None:
+        """Keeps the rows whose event time is in range, and adds the others to `dead_letters`."""
         assert self.event_time is not None and self.latest_time is not None
-        times = rows.column(self.event_time)
+        times = decoded.rows.column(self.event_time)
         dead_letters.untimed += times.null_count
         bad = find_out_of_range(times, self.latest_time)
-        if self.partition_idle is not None and payloads is not None:
-            origins = payloads.column("origin")
-            origins = origins if index is None else origins.take(index)
-            valid = _valid(rows.num_rows, bad)
+        errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
+        origins = decoded.origins if self.partition_idle is not None else None
+        if origins is not None:
+            valid = mask_without(len(times), bad)
             times, origins = times.filter(valid), origins.filter(valid)
             dead_letters.observe(latest_by_partition(times, origins, self.source.partition_of))
-        errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
-        return self._reject(rows, errors, payloads, index, dead_letters)
-
-    def _reject(
-        self,
-        rows: pa.RecordBatch,
-        errors: Mapping[int, RecordError],
-        payloads: pa.RecordBatch | None,
-        index: pa.Array | None,
-        dead_letters: DeadLetterWriter,
-    ) -> pa.RecordBatch:
-        """Returns the rows without errors, and adds the others to `dead_letters`.
-
-        Row `i` is of payload `index[i]`. Without `payloads` a dead letter holds the row as JSON.
-        """
-        for number, error in errors.items():
-            if payloads is None:
-                dead_letters.add(row_payload(rows, number), error)
-                continue
-            payload_index = number if index is None else index[number].as_py()
-            record = (payloads.column(name)[payload_index].as_py() for name in PAYLOAD.names)
-            payload, origin, position = record
-            dead_letters.add(payload, error, origin, position, None if index is None else number)
-        return rows.filter(_valid(rows.num_rows, errors)) if errors else rows
+        decoded.reject(errors, dead_letters)
 
     def _decode(
         self, batch: pa.RecordBatch, dead_letters: DeadLetterWriter, isolated: bool
-    ) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Returns the rows of payloads, and the index of the payload of each row (None: equal)."""
+    ) -> DecodedRows:
+        """Returns the rows of payloads, or the rows of a source that decodes by itself."""
+        if Capability.BYTES not in self.source.capabilities:
+            return DecodedRows(batch)
         decoded = decode_payloads(self.source, batch, isolated)
         for index, text, part, error in decoded.failures:
             origin, position = batch.column("origin")[index], batch.column("position")[index]
@@ -261,7 +230,7 @@ class SourceTask:
             if decoded.index is not None:
                 column = column.take(decoded.index)
             rows = rows.append_column(f"metadata:{name}", column)
-        return rows, decoded.index
+        return DecodedRows(rows, batch, decoded.index)
 
     def _conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return conform(rows.rename_columns(self.rows.names), self.rows)
@@ -273,18 +242,6 @@ class SourceTask:
                 record.header,
             )  # fmt: skip
         read.bad.clear()
-
-
-def _valid(count: int, bad: Iterable[int]) -> pa.Array:
-    valid = np.ones(count, bool)
-    valid[list(bad)] = False
-    return pa.array(valid)
-
-
-def _without(index: pa.Array | None, bad: Iterable[int], count: int) -> pa.Array:
-    """Returns the payload of each row that is left."""
-    index = pa.array(range(count), pa.int64()) if index is None else index
-    return index.filter(_valid(count, bad))
 
 
 def rebatch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.engine.spark_session.java import Java
+    from penstock.core.java import Java
 
 BUILD_TIMEOUT = 900.0
 """Seconds. A build takes about 12 seconds, and longer on a busy machine."""
@@ -39,15 +39,6 @@ directories: list[ArchiveDirectory] = []
 """Archive directories of this process's Spark sessions."""
 _builds: list[subprocess.Popen[bytes]] = []
 """Builds started by this process."""
-
-
-def cache_directory() -> Path:
-    """Returns the cache directory; PENSTOCK_CACHE overrides it."""
-    configured = os.environ.get("PENSTOCK_CACHE")
-    if configured:
-        return Path(configured).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "penstock"
 
 
 @dataclass(frozen=True)
@@ -124,6 +115,8 @@ class ClassCache:
         joined = os.pathsep.join(map(str, class_path))
         module_flags = [flag for flag in flags if flag.startswith("--")]
         command = [str(java.executable), *module_flags, "-XX:+UseSerialGC", "-Xmx1g", "-cp", joined]
+        from penstock.core.cache import cache_directory
+
         digest = hashlib.sha256("\0".join([java.version, *command]).encode())
         try:
             for path in [java.executable, java.home / "lib" / "modules", *class_path]:
@@ -202,6 +195,8 @@ def await_build() -> bool | None:
 
 def clear_failures() -> None:
     """Allows the next run to build an archive after a recent failure."""
+    from penstock.core.cache import cache_directory
+
     for failure in cache_directory().glob("classes/*/failed"):
         if not failure.stat().st_size:
             failure.unlink(missing_ok=True)

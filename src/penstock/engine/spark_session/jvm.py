@@ -10,18 +10,18 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal, Self
 
+from penstock.core import java
 from penstock.core.errors import PenstockError
 from penstock.core.files.private_files import create_directory, open_private
+from penstock.core.java import Choice, spark_home
 from penstock.core.units import byte_count
-from penstock.engine.spark_session import java
 from penstock.engine.spark_session.classcache import ClassCache
 from penstock.engine.spark_session.descriptors import require_descriptors
-from penstock.engine.spark_session.java import Choice
+from penstock.engine.spark_session.java_flags import spark_flags
 from penstock.engine.spark_session.jvm_log import log_settings
 from penstock.engine.workers.scratch import Scratch
 
@@ -171,7 +171,7 @@ class Jvm:
         flags = [f"-Xmx{byte_count(heap) // 2**20}m", *_COMPILERS[options.length]]
         flags.append(f"-XX:+Use{'Serial' if byte_count(heap) < _SMALL_HEAP else 'G1'}GC")
         flags.append(f"-Xss{_STACK}")
-        flags += self._java.spark_flags()
+        flags += spark_flags(self._java)
         flags += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
         flags += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))
         self._cache = ClassCache.open(self._java, class_path, flags, self._scratch.path)
@@ -233,14 +233,6 @@ class Jvm:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         _close(self._process.stdin)
-
-
-def spark_home() -> Path:
-    """Returns the directory of PySpark without an import of PySpark."""
-    spec = find_spec("pyspark")
-    if spec is None or not spec.submodule_search_locations:
-        raise PenstockError("PySpark is not installed", code="no-pyspark")
-    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def _class_path(home: Path, conf: Mapping[str, str]) -> list[Path]:

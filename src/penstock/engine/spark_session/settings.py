@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.engine.spark_session.java import Choice
+from penstock.core.java import Choice
 from penstock.engine.spark_session.jvm import Length
 
 if TYPE_CHECKING:

@@ -157,7 +157,7 @@ class DeadLetterWriter:
                 "node": spool.node,
                 "stage": spool.stage,
                 "code": error.code,
-                "message": error.reason,
+                "message": error.reason.encode(errors="backslashreplace").decode(),
                 "payload": payload,
                 "origin": origin,
                 "position": position,

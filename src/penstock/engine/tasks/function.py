@@ -17,7 +17,7 @@ from penstock.engine.tasks.crashes import crash_mark
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
-from penstock.sdk import Transform, bisect_failures
+from penstock.sdk import Failure, Transform, bisect_failures
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
@@ -73,41 +73,26 @@ class Step:
     def _apply(
         self, transform: Transform[Any], batch: pa.RecordBatch, dead_letters: DeadLetterWriter
     ) -> Iterator[pa.RecordBatch]:
-        def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
+        def attempt(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             with exits_as_exceptions():
                 output = list(transform.apply(batch.slice(start, stop - start)))
-            return [self._conform(rows) for rows in output]
+            return [each if isinstance(each, Failure) else self._conform(each) for each in output]
 
-        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch]:
+        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             return call_forked(lambda: attempt(start, stop))
 
-        if transform.whole_batches:
-            yield from self._apply_whole(batch, attempt, dead_letters)
-            return
+        separate = _fail_together if transform.whole_batches else bisect_failures
         with crash_mark(self.spool.node) as crashed:
-            results = list(bisect_failures(batch.num_rows, attempt_forked if crashed else attempt))
+            results = list(separate(batch.num_rows, attempt_forked if crashed else attempt))
         for start, _, result in results:
             if isinstance(result, RecordError):
                 dead_letters.add(row_payload(batch, start), result)
-            else:
-                yield from (rows for rows in result if rows.num_rows)
-
-    def _apply_whole(
-        self,
-        batch: pa.RecordBatch,
-        attempt: Callable[[int, int], list[pa.RecordBatch]],
-        dead_letters: DeadLetterWriter,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yields the output for all rows of a batch, which fail together."""
-        try:
-            output = attempt(0, batch.num_rows)
-        except Exception as error:
-            if isinstance(error, PenstockError) and not isinstance(error, RecordError):
-                raise
-            for index in range(batch.num_rows):
-                dead_letters.add(row_payload(batch, index), as_record_error(error))
-            return
-        yield from (rows for rows in output if rows.num_rows)
+                continue
+            for each in result:
+                if isinstance(each, Failure):
+                    dead_letters.add(row_payload(batch, start + each.index), each.error)
+                elif each.num_rows:
+                    yield each
 
     def _conform(self, output: pa.RecordBatch) -> pa.RecordBatch:
         missing = [name for name in self.rows.names if name not in output.schema.names]
@@ -121,6 +106,19 @@ class Step:
             return check_json_columns(conform(output, self.rows, Conversion(nearest=True)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise Rejected(str(error), code="wrong-type") from error
+
+
+def _fail_together(
+    count: int, attempt: Callable[[int, int], list[pa.RecordBatch | Failure]]
+) -> Iterator[tuple[int, int, list[pa.RecordBatch | Failure] | RecordError]]:
+    """Yields the result for all rows; after an error, the error of each row."""
+    try:
+        yield 0, count, attempt(0, count)
+    except Exception as error:
+        if isinstance(error, PenstockError) and not isinstance(error, RecordError):
+            raise
+        failure = as_record_error(error)
+        yield from ((index, index + 1, failure) for index in range(count))
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.changelog import to_changes, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.emptiness import has_rows_without_input
-from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.operator import AffectedFrame, Input, affected_rows, schema_of
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.protocols import Selection
@@ -27,7 +27,8 @@ from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
 from penstock.engine.updating.supported import check_operators
 from penstock.engine.updating.task import Expiry, UpdateState
-from penstock.engine.updating.template import table_of, table_plan
+from penstock.engine.updating.template import empty_table, leaves_of, rdd_of, table_of, table_plan
+from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan
@@ -157,7 +158,7 @@ class UpdatingBatch:
     def _replaced(self, node: Node, changes: DataFrame) -> DataFrame:
         """Returns the rows that changes add and retract in the table with the primary key."""
         catalyst = self._catalyst
-        plan = analyzed_plan(_empty(changes.drop(WEIGHT), self.session))
+        plan = analyzed_plan(empty_table(changes.drop(WEIGHT), self.session))
         input_ = weighted_leaf(catalyst, changes, plan)
         names = changes.columns
         attributes = scala_items(plan.output())
@@ -280,28 +281,9 @@ def check_transform(
     `inputs` are its inputs without operations. Those of `streams` are changes. Returns whether the
     transform may have rows without rows of its inputs.
     """
-    leaves = {name: _empty(inputs[name], session) for name in inputs if name in streams}
+    leaves = {name: empty_table(inputs[name], session) for name in inputs if name in streams}
     rdds = frozenset(map(rdd_of, leaves.values()))
     template = table_plan(table_of(node, {**inputs, **leaves}, session))
     template = ScalarSubqueries(Catalyst(session), rdds).replace(template)
     check_operators(template, rdds)
     return has_rows_without_input(template, rdds)
-
-
-def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:
-    """Returns an empty table in place of each input with weights."""
-    return {
-        name: _empty(frame.drop(WEIGHT), session)
-        for name, frame in weighted.items()
-        if WEIGHT in frame.columns
-    }
-
-
-def _empty(rows: DataFrame, session: SparkSession) -> DataFrame:
-    """Returns an empty table with the columns of rows, which Spark does not optimize away."""
-    return session.createDataFrame(session.sparkContext.emptyRDD(), rows.schema)
-
-
-def rdd_of(leaf: DataFrame) -> int:
-    """Returns the ID of the RDD of an empty table."""
-    return int(analyzed_plan(leaf).rdd().id())

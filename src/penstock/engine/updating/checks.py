@@ -18,10 +18,9 @@ from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.row_checks.checked_plan import ROW, without_ctes
 from penstock.engine.row_checks.result_rows import ResultRows, ResultSearch
 from penstock.engine.row_checks.row_checks import Check, CheckSearch
-from penstock.engine.updating.batch import leaves_of, rdd_of
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import WEIGHT
-from penstock.engine.updating.template import table_of
+from penstock.engine.updating.template import leaves_of, rdd_of, table_of
 from penstock.plan.model import Node
 from penstock.sdk import Operation
 

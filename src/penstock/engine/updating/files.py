@@ -1,169 +1,36 @@
-"""Files of the state of updating operators: changes and snapshots by bucket, and their versions.
+"""Files of the state of updating operators: changes and snapshots by bucket.
 
 The state of a query is a directory in its checkpoint. A batch writes the changes of each bucket
 that it affects to a new file, or all rows of the bucket once its changes have as many bytes as the
-snapshot before them. The version of a batch names the files of all buckets. It is written after
-all sinks have written the batch, so a repeated batch begins with the same state.
+snapshot before them. The version of a batch names the files of all buckets.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
 
-from penstock.core.errors import StateError
-from penstock.core.files.durable import (
-    create_directory_durably,
-    rename_durably,
-    replace_durably,
-    sync,
-)
-from penstock.engine.checkpoints.state_schema import OperatorSchema
+from penstock.core.files.durable import create_directory_durably, rename_durably, sync
 from penstock.engine.spark_session.shared_state import verify_state
 from penstock.engine.updating.rows import Merge, RowState, consolidate, with_fields
+from penstock.engine.updating.versions import (
+    CHANGES,
+    SNAPSHOT,
+    Chain,
+    StateFile,
+    StateVersion,
+    damaged,
+)
 
 MAX_CHAIN = 20
 """The number of files of a bucket after which a snapshot is written."""
-_KEPT_VERSIONS = 2
 _CACHED_BYTES = 256 << 20
-_SNAPSHOT, _CHANGES = "snapshot", "changes"
 _ROWS = b"rows"
 """The key of the metadata with the number of rows of a bucket."""
-
-
-@dataclass(frozen=True)
-class StateFile:
-    """A file of a bucket: its path in the state directory, and its size in bytes.
-
-    `rows` is the number of different rows of the bucket after the batch of the file.
-    """
-
-    path: str
-    size: int
-    rows: int = 0
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether the file has all rows of the bucket, not only the changes of a batch."""
-        return Path(self.path).suffixes[0] == f".{_SNAPSHOT}"
-
-
-Chain = tuple[StateFile, ...]
-"""The files of a bucket: a snapshot, unless there is none yet, and changes in their order."""
-
-
-@dataclass(frozen=True)
-class StateVersion:
-    """The state after a batch: the files of each bucket of each operator, and its schema.
-
-    `time` is the time of the batch in milliseconds, 0 before the first one. With `is_new` no batch
-    was computed.
-    """
-
-    batch: int
-    buckets: int
-    chains: Mapping[str, Mapping[int, Chain]] = field(default_factory=dict)
-    time: int = 0
-    schemas: Mapping[str, OperatorSchema] = field(default_factory=dict)
-    is_new: bool = False
-
-    @property
-    def rows(self) -> int:
-        """The number of different rows in the state."""
-        return sum(chain[-1].rows for chain in self._chains())
-
-    @property
-    def bytes(self) -> int:
-        """The size of the files of the state."""
-        return sum(file.size for chain in self._chains() for file in chain)
-
-    def _chains(self) -> list[Chain]:
-        return [chain for buckets in self.chains.values() for chain in buckets.values()]
-
-
-class OperatorStateDirectory:
-    """The state of the updating operators of a query, on the driver."""
-
-    def __init__(self, path: Path, buckets: int) -> None:
-        self.path, self._buckets = path, buckets
-
-    def before(self, batch: int) -> StateVersion:
-        """Returns the state before a batch. Raises StateError if it is damaged."""
-        if batch == 0:
-            return StateVersion(-1, self._buckets, is_new=True)
-        return self._load(batch - 1)
-
-    @property
-    def last(self) -> int | None:
-        """The number of the last batch with a state; None without one."""
-        return max((int(path.stem) for path in self.path.glob("*.json")), default=None)
-
-    def _load(self, batch: int) -> StateVersion:
-        path = self.path / f"{batch}.json"
-        try:
-            stored = json.loads(path.read_text("utf-8"))
-            chains = {
-                operator: {
-                    int(bucket): tuple(StateFile(*file) for file in chain)
-                    for bucket, chain in buckets.items()
-                }
-                for operator, buckets in stored["chains"].items()
-            }
-            schemas = stored.get("schemas", {}).items()
-            return StateVersion(
-                batch, stored["buckets"], chains, stored["time"],
-                {operator: OperatorSchema.parse(schema) for operator, schema in schemas},
-                stored.get("is_new", False),
-            )  # fmt: skip
-        except FileNotFoundError:
-            raise _damaged(path, "is missing") from None
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise _damaged(path, f"cannot be read: {error!r}") from error
-
-    def save(self, version: StateVersion) -> None:
-        """Makes the state after a batch durable, and removes files that no kept version names."""
-        stored = {
-            "buckets": version.buckets,
-            "time": version.time,
-            "is_new": version.is_new,
-            "schemas": {operator: s.as_dict() for operator, s in version.schemas.items()},
-            "chains": {
-                operator: {
-                    str(bucket): [[file.path, file.size, file.rows] for file in chain]
-                    for bucket, chain in buckets.items()
-                }
-                for operator, buckets in version.chains.items()
-            },
-        }
-        replace_durably(self.path / f"{version.batch}.json", json.dumps(stored))
-        self._remove_unused(version.batch)
-
-    def _remove_unused(self, batch: int) -> None:
-        for path in self.path.glob("*.json"):
-            if int(path.stem) <= batch - _KEPT_VERSIONS:
-                path.unlink()
-        versions = [self._load(int(path.stem)) for path in self.path.glob("*.json")]
-        used = {
-            file.path
-            for version in versions
-            for chains in version.chains.values()
-            for chain in chains.values()
-            for file in chain
-        }
-        for directory in self.path.glob("*/*"):
-            files = list(directory.iterdir())
-            unused = [file for file in files if str(file.relative_to(self.path)) not in used]
-            if len(unused) == len(files):
-                shutil.rmtree(directory)
-            else:
-                for file in unused:
-                    file.unlink()
 
 
 @dataclass(frozen=True)
@@ -208,15 +75,15 @@ class BucketFiles:
         `state` contains the changes, which have increased the number of rows by `added`.
         """
         chain = self.chains.get(bucket, ())
-        kind, rows = _CHANGES, changes
+        kind, rows = CHANGES, changes
         if chain and _needs_snapshot(chain, changes.nbytes):
-            kind, rows = _SNAPSHOT, state.table()
+            kind, rows = SNAPSHOT, state.table()
         count = added + (chain[-1].rows if chain else 0)
         path = f"{self.attempt}/{bucket}.{kind}.arrow"
         counted = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _ROWS: str(count)})
         size = _write(Path(self.directory) / path, counted)
         new = StateFile(path, size, count)
-        chain = (new,) if kind == _SNAPSHOT else (*chain, new)
+        chain = (new,) if kind == SNAPSHOT else (*chain, new)
         cache.put((self.directory, self._operator, bucket), chain, state)
 
     def written(self) -> dict[int, Chain]:
@@ -227,7 +94,7 @@ class BucketFiles:
             bucket, kind = path.name.split(".")[:2]
             name, size = f"{self.attempt}/{path.name}", path.stat().st_size
             file = StateFile(name, size, _count(path))
-            before = () if kind == _SNAPSHOT else self.chains.get(int(bucket), ())
+            before = () if kind == SNAPSHOT else self.chains.get(int(bucket), ())
             chains[int(bucket)] = (*before, file)
         return chains
 
@@ -275,21 +142,13 @@ def _read(path: Path, size: int) -> pa.Table:
     try:
         found = path.stat().st_size
         if found != size:
-            raise _damaged(path, f"has {found} bytes instead of {size}")
+            raise damaged(path, f"has {found} bytes instead of {size}")
         with pa.memory_map(str(path)) as file:
             return pa.ipc.open_file(file).read_all()
     except FileNotFoundError:
-        raise _damaged(path, "is missing") from None
+        raise damaged(path, "is missing") from None
     except (OSError, pa.ArrowException) as error:
-        raise _damaged(path, f"cannot be read: {error}") from error
-
-
-def _damaged(path: Path, problem: str) -> StateError:
-    return StateError(
-        f"the state of an updating query is damaged: {path} {problem}",
-        code="corrupt-state",
-        hint="Restore the state directory from a backup, or reset the state with --fresh.",
-    )
+        raise damaged(path, f"cannot be read: {error}") from error
 
 
 def _write(path: Path, rows: pa.Table) -> int:

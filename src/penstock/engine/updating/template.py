@@ -14,10 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.java_trees import children_of
-from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.lookups.lookup_joins import join_lookups
 from penstock.engine.row_checks.checked_plan import without_ctes
+from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.windows.calendar_rows import without_untimed_rows
 from penstock.plan.model import Node
 
@@ -30,6 +31,25 @@ _REWRITES = (
 """The rules that replace subqueries and set operations by joins and aggregates by columns."""
 _OPTIMIZATIONS = ("PushDownPredicates", "ColumnPruning", "CollapseProject", "RemoveNoopOperators")
 _ROUNDS = 3
+
+
+def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:
+    """Returns an empty table in place of each input with weights."""
+    return {
+        name: empty_table(frame.drop(WEIGHT), session)
+        for name, frame in weighted.items()
+        if WEIGHT in frame.columns
+    }
+
+
+def empty_table(rows: DataFrame, session: SparkSession) -> DataFrame:
+    """Returns an empty table with the columns of rows, which Spark does not optimize away."""
+    return session.createDataFrame(session.sparkContext.emptyRDD(), rows.schema)
+
+
+def rdd_of(leaf: DataFrame) -> int:
+    """Returns the ID of the RDD of an empty table."""
+    return int(analyzed_plan(leaf).rdd().id())
 
 
 def table_of(

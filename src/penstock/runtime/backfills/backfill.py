@@ -8,25 +8,26 @@ same start, so that the same rows are late and the same windows are open at the 
 
 from __future__ import annotations
 
-import pickle
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from penstock.core.errors import StateError, UserError
 from penstock.core.files.durable import create_directory_durably
 from penstock.core.text import did_you_mean
-from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.updating.kept_tables import TABLES
-from penstock.plan.graph import upstream
 from penstock.plan.model import Node, Plan, Query
-from penstock.plan.rewrite import replace_sources
 from penstock.runtime.acknowledge import committed_offsets
 from penstock.runtime.backfills.past_batches import PastBatches, read_past_batches
-from penstock.runtime.backfills.past_source import PastBatchesSource, PastSource
+from penstock.runtime.backfills.past_plan import (
+    backfill_query,
+    initial_offsets,
+    past_plan,
+    past_sources,
+    stream_sources,
+)
 from penstock.runtime.backfills.sink_starts import (
     SinkStart,
     depends_on_batches,
@@ -38,7 +39,6 @@ from penstock.runtime.backfills.sink_starts import (
 )
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.files import writing
-from penstock.sdk import Offset, ReplayableSource, Source
 
 DIRECTORY = "backfill"
 PROGRESS = "range.json"
@@ -90,7 +90,7 @@ def check_backfill(plan: Plan, name: str) -> None:
             hint=did_you_mean(name, sinks) or f"Name one of the sinks: {', '.join(sinks)}.",
         )
     query, sink = sink_query(plan, name), plan.nodes[name]
-    for source in _sources(plan, query):
+    for source in stream_sources(plan, query):
         if source.source.reads_once():
             raise UserError(
                 f"{sink.label} cannot be backfilled: {source.label} removes records after reading",
@@ -129,7 +129,7 @@ def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
     progress = own.read(PROGRESS)
     if progress is None:
         _remove(own)
-        begins = _initial_offsets(plan, state, query, ends)
+        begins = initial_offsets(plan, state, query, ends)
         if all(begins[source] == end for source, end in ends.items()):
             raise _no_rows(
                 sink, "its sources have no rows before the offset at which it starts",
@@ -137,7 +137,7 @@ def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
             )  # fmt: skip
         with writing(own.root):
             create_directory_durably(own.checkpoints)
-            _copy_tables(state.checkpoint(query.name), own.checkpoint(f"{DIRECTORY}-{name}"))
+            _copy_tables(state.checkpoint(query.name), own.checkpoint(backfill_query(name)))
     else:
         begins = progress["start"]
         if progress["query"] != query.name or not begins.keys() >= ends.keys():
@@ -151,10 +151,10 @@ def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
             past = past.after(PastBatches.parse(progress["batches"]))
     batches = None if past is None else past.batches
     own.write(PROGRESS, {"query": query.name, "start": begins, "batches": batches})
-    sources = _past_sources(plan, query, begins, ends, past)
-    past_plan = _past_plan(plan, query, name, sources, past)
+    sources = past_sources(plan, query, begins, ends, past)
     complete = query.whole_input or (past is not None and past.closed)
-    return Backfill(past_plan, own, name, start, "complete" if complete else "caught_up")
+    until: Literal["caught_up", "complete"] = "complete" if complete else "caught_up"
+    return Backfill(past_plan(plan, query, name, sources, past), own, name, start, until)
 
 
 def _past_batches(
@@ -217,80 +217,6 @@ def _no_rows(sink: Node, reason: str, hint: str) -> UserError:
         where=sink.where,
         hint=hint,
     )
-
-
-def _sources(plan: Plan, query: Query) -> list[Node]:
-    """Returns the streams that a query reads."""
-    nodes = (plan.nodes[name] for name in query.stream_nodes)
-    return [node for node in nodes if node.kind == "source" and not node.static]
-
-
-def _initial_offsets(
-    plan: Plan, state: StateDirectory, query: Query, ends: Mapping[str, Offset]
-) -> dict[str, Offset]:
-    """Returns the first offset of each source, at most its end. Works on copies of the sources.
-
-    Where rows depend on earlier rows, this is the offset at which the query has started.
-    """
-    begins: dict[str, Offset] = {}
-    if depends_on_batches(plan, query):
-        begins |= StartOffsets(state.checkpoint(query.name)).read()
-    for node in _sources(plan, query):
-        if node.name in begins:
-            continue
-        source = pickle.loads(pickle.dumps(node.source))
-        assert isinstance(source, ReplayableSource)
-        try:
-            initial = source.initial_offset()
-            begins[node.name] = dict(source.min_offset(initial, ends.get(node.name, initial)))
-        finally:
-            source.close()
-    return begins
-
-
-def _past_sources(
-    plan: Plan,
-    query: Query,
-    begins: Mapping[str, Offset],
-    ends: Mapping[str, Offset],
-    past: PastBatches | None,
-) -> dict[str, Source[Any]]:
-    """Returns the sources of a backfill: those of its query up to the offsets `ends`."""
-    sources: dict[str, Source[Any]] = {}
-    for node in _sources(plan, query):
-        assert isinstance(node.source, ReplayableSource)
-        begin = begins[node.name]
-        if past is None:
-            sources[node.name] = PastSource(node.source, begin, ends.get(node.name, begin))
-        else:
-            sources[node.name] = PastBatchesSource(node.source, past.bounds(node.name, begin))
-    return sources
-
-
-def _past_plan(
-    plan: Plan,
-    query: Query,
-    sink: str,
-    sources: Mapping[str, Source[Any]],
-    past: PastBatches | None,
-) -> Plan:
-    """Returns the plan of a sink alone, with other sources.
-
-    Bad records of nodes that other sinks read are dead letters of the pipeline already.
-    """
-    above = upstream([sink], plan.nodes)
-    others = [node.name for node in plan.of("sink") if node.name != sink]
-    own = above - upstream(others, plan.nodes)
-    alone = replace(
-        query,
-        name=f"{DIRECTORY}-{sink}",
-        batch_nodes=tuple(name for name in query.batch_nodes if name in above),
-        sinks=(sink,),
-        dead_letter_nodes=frozenset({sink, *own}),
-        past_watermarks=None if past is None else past.watermarks,
-    )
-    nodes = {name: node for name, node in plan.nodes.items() if name in above or name == sink}
-    return replace_sources(replace(plan, nodes=nodes, queries=(alone,)), sources)
 
 
 def _copy_tables(checkpoint: Path, own: Path) -> None:

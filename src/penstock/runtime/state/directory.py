@@ -26,16 +26,14 @@ spark.log           Spark's own log
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from penstock.core.errors import StateError
 from penstock.core.files.durable import create_directory_durably, replace_durably
@@ -54,6 +52,7 @@ from penstock.runtime.state.entries import (
     remove_entries,
 )
 from penstock.runtime.state.files import FULL, reading, writing
+from penstock.runtime.state.lock import acquire_lock, read_owner, write_owner
 
 LAYOUT = 1
 """Version of the directory's layout."""
@@ -103,18 +102,15 @@ class StateDirectory:
         """Locks the directory for a run, and creates the directory if it is missing.
 
         Raises StateError if another run owns the directory, or if its state is not of Penstock.
-
-        The lock ends with the process, also when the process is killed. `timeout` is longer than
-        the short lock of `owner`.
         """
         with writing(self.root):
             self._create()
             check_ownership(self.root)
-            file = open_private(self.root / LOCK, "a+")
+            file = open_private(self.lock, "a+")
         with file:
-            self._acquire(file, time.monotonic() + timeout)
+            acquire_lock(file, self.root, timeout)
             with writing(self.root):
-                self._write_owner(file)
+                write_owner(file, now())
                 self._check_layout()
                 create_directory_durably(self.checkpoints)
                 (self.root / "stop").unlink(missing_ok=True)
@@ -122,16 +118,8 @@ class StateDirectory:
 
     def owner(self) -> dict[str, Any] | None:
         """Returns pid, host and start time of the run that owns the directory, or None."""
-        path = self.root / LOCK
-        with reading(path):
-            if not path.exists():
-                return None
-            with path.open() as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    return _parse_json(file.read()) or {}
-        return None
+        with reading(self.lock):
+            return read_owner(self.lock)
 
     def read(self, name: str) -> Any:
         """Returns the content of a JSON file; None without the file."""
@@ -255,34 +243,6 @@ class StateDirectory:
         if self.root.parent.name == ".penstock" and not ignore.exists():
             ignore.write_text("*\n")
 
-    @staticmethod
-    def _write_owner(file: IO[str]) -> None:
-        """Writes this process without a buffer, which would be written again after a failure."""
-        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
-        os.ftruncate(file.fileno(), 0)
-        os.write(file.fileno(), json.dumps(owner).encode())
-        os.fsync(file.fileno())
-
-    def _acquire(self, file: IO[str], until: float) -> None:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() < until:
-                    time.sleep(0.1)
-                    continue
-                file.seek(0)
-                owner = _parse_json(file.read()) or {}
-                raise StateError(
-                    f"this pipeline is already running (process {owner.get('pid', '?')} on "
-                    f"{owner.get('host', '?')}, since {owner.get('since', '?')})",
-                    code="already-running",
-                    detail=f"state directory: {self.root}",
-                    hint="Stop the other run with penstock stop, or wait for its end. A run with "
-                    "another runtime.state reads and writes all rows again.",
-                ) from None
-            return
-
     def _check_layout(self) -> None:
         version = read_marker(self.root)
         if version is None:
@@ -302,10 +262,3 @@ def now() -> str:
 
 def _format_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None

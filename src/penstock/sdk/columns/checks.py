@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from penstock.core.errors import OptionError
 from penstock.core.text import did_you_mean
+from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.type_names import sql_name
 
 
@@ -43,6 +44,20 @@ def check_column(
             code="wrong-type",
             hint=expected,
         )
+
+
+def check_added_columns(
+    kept: Iterable[pa.Field], added: Iterable[pa.Field], origin: str
+) -> Iterator[OptionError]:
+    """Yields an error for each column of `origin` that the input has, too."""
+    known = {fold(field.name) for field in kept}
+    for field in added:
+        if fold(field.name) in known:
+            yield OptionError.of(
+                message=f'the input has a column "{field.name}", as {origin} has',
+                code="duplicate-column",
+                hint="Rename the column of the input before, or leave out the other one.",
+            )
 
 
 def check_text_column(name: str, columns: pa.Schema, *option: str | int) -> Iterator[OptionError]:

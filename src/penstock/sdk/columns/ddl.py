@@ -8,8 +8,9 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, PlanError, raise_all
-from penstock.core.text import did_you_mean, line_and_column
+from penstock.core.errors import PlanError, raise_all
+from penstock.core.text import did_you_mean
+from penstock.sdk.columns.ddl_tokens import DdlTokens, nesting
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.names import check_distinct
 
@@ -27,9 +28,6 @@ _SIMPLE = {
     "timestamp_ntz": pa.timestamp("us"),
     "void": pa.null(),
 }  # fmt: skip
-_TOKEN = re.compile(
-    r"""\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|\S)"""
-)
 _MAX_PRECISION = 38
 _MAX_DIGITS = 6
 """The most digits of a fraction of a second."""
@@ -90,21 +88,8 @@ def _field(name: str, type_: pa.DataType, nullable: bool = True) -> pa.Field:
     return json_field(field) if type_ == _VARIANT else field
 
 
-class _Reader:
-    """A reader of columns. Adds the errors after which reading continues to `errors`.
-
-    With a `key` the text is the name, which is the key in a map, and the type of a single column.
-    """
-
-    def __init__(self, text: str, errors: list[PlanError], key: str | None = None) -> None:
-        self.text, self.errors, self.key = text, errors, key
-        self.tokens: list[str] = []
-        self.starts: list[int] = []
-        self.depth = 0
-        self._last = 0
-        for match in _TOKEN.finditer(text):
-            self.tokens.append(match[1])
-            self.starts.append(match.start(1))
+class _Reader(DdlTokens):
+    """A reader of columns. Adds the errors after which reading continues to `errors`."""
 
     def fields(self) -> Iterator[pa.Field]:
         """Yields the columns, without those that have errors in `errors`."""
@@ -115,14 +100,14 @@ class _Reader:
             except PlanError as error:
                 self.errors.append(error)
                 self._skip_field()
-            if not self._take(","):
+            if not self.take(","):
                 break
 
     def whole_field(self) -> pa.Field:
         """Returns the next column, which is the only one if it has a key. Raises PlanError."""
         field = self.field()
         if self.tokens and (self.tokens[0] != "," or self.key is not None):
-            raise self._error(f"unexpected {self.tokens[0]!r}")
+            raise self.error(f"unexpected {self.tokens[0]!r}")
         return field
 
     def _skip_field(self) -> None:
@@ -130,7 +115,7 @@ class _Reader:
 
         That is the next comma if a bracket of the column is not closed.
         """
-        depths = [*accumulate(map(_nesting, self.tokens), initial=self.depth)]
+        depths = [*accumulate(map(nesting, self.tokens), initial=self.depth)]
         closed = next((index for index, depth in enumerate(depths) if depth <= 0), None)
         first, level = (0, self.depth) if closed is None else (closed, 0)
         commas = (
@@ -142,35 +127,35 @@ class _Reader:
         del self.tokens[:end], self.starts[:end]
 
     def field(self, separator: bool = False) -> pa.Field:
-        start = self.starts[0] if self.starts else 0
+        start = self.start
         name = self._name()
         if separator:
-            self._take(":")
+            self.take(":")
         if not self.tokens or self.tokens[0] in ",)>":
-            self._add(
+            self.add_error(
                 start, name, f'column "{name}" has no type', "invalid-schema",
                 f"Write {name} STRING, or another type.",
             )  # fmt: skip
             return _field(name, _STAND_IN)
         type_ = self._type()
         nullable = True
-        if self._take("not"):
-            self._expect("null")
+        if self.take("not"):
+            self.expect("null")
             nullable = False
-        if self._take("comment"):
+        if self.take("comment"):
             if not self.tokens or self.tokens[0][0] not in "'\"":
-                raise self._error("expected a comment in quotes")
-            self._next("a comment")
+                raise self.error("expected a comment in quotes")
+            self.next("a comment")
         return _field(name, type_, nullable)
 
     def _type(self) -> pa.DataType:
-        start = self.starts[0] if self.starts else 0
-        word = self._next("a type").lower()
+        start = self.start
+        word = self.next("a type").lower()
         if not re.match(r"\w", word):
-            raise self._error(f"expected a type, found {word!r}", start)
+            raise self.error(f"expected a type, found {word!r}", start)
         if word == "variant":
             return _VARIANT
-        if word.startswith("timestamp") and self._take("("):
+        if word.startswith("timestamp") and self.take("("):
             self._check_digits(word, start)
         if word in _SIMPLE:
             return _SIMPLE[word]
@@ -180,28 +165,28 @@ class _Reader:
             self._numbers((0, 0))
             return pa.string()
         if word == "array":
-            self._expect("<")
+            self.expect("<")
             item = self._type()
-            self._expect(">")
+            self.expect(">")
             return pa.list_(_field("element", item))
         if word == "map":
-            self._expect("<")
+            self.expect("<")
             key = self._type()
             if key == _VARIANT or pa.types.is_null(key):
-                raise self._error("expected keys of another type than VARIANT and VOID")
-            self._expect(",")
+                raise self.error("expected keys of another type than VARIANT and VOID")
+            self.expect(",")
             value = self._type()
-            self._expect(">")
+            self.expect(">")
             return pa.map_(key, _field("value", value))
         if word == "struct":
-            self._expect("<")
+            self.expect("<")
             fields = [self.field(separator=True)]
-            while self._take(","):
+            while self.take(","):
                 fields.append(self.field(separator=True))
-            self._expect(">")
+            self.expect(">")
             return pa.struct(fields)
         hint = "Declare the column as STRING." if word == "time" else did_you_mean(word, _NAMES)
-        self._add(start, word, f'there is no type "{word}"', "unknown-type", hint)
+        self.add_error(start, word, f'there is no type "{word}"', "unknown-type", hint)
         self._skip_type()
         return _STAND_IN
 
@@ -209,14 +194,14 @@ class _Reader:
         """Skips the tokens of an unknown type up to the next column."""
         depth = 0
         while self.tokens and (depth or self.tokens[0] not in (",", ">", ")")):
-            depth += _nesting(self.tokens[0])
-            self._next("a type")
+            depth += nesting(self.tokens[0])
+            self.next("a type")
 
     def _check_digits(self, word: str, start: int) -> None:
-        digits = self._next("a number of digits")
-        self._expect(")")
+        digits = self.next("a number of digits")
+        self.expect(")")
         if not digits.isdecimal() or int(digits) > _MAX_DIGITS:
-            self._add(
+            self.add_error(
                 start, word,
                 f"the type {word.upper()}({digits}) has nanoseconds, and times have microseconds",
                 "unsupported-type", f"Write {word.upper()}, or BIGINT for nanoseconds.",
@@ -225,7 +210,7 @@ class _Reader:
     def _decimal(self, word: str, start: int) -> pa.DataType:
         precision, scale = self._numbers((10, 0))
         if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
-            self._add(
+            self.add_error(
                 start, word,
                 f"invalid schema: expected a decimal of 1 to {_MAX_PRECISION} digits with at most "
                 f"as many decimal places, found DECIMAL({precision},{scale})",
@@ -235,74 +220,24 @@ class _Reader:
         return pa.decimal128(precision, scale)
 
     def _numbers(self, default: tuple[int, int]) -> tuple[int, int]:
-        if not self._take("("):
+        if not self.take("("):
             return default
         first = self._number()
-        second = self._number() if self._take(",") else 0
-        self._expect(")")
+        second = self._number() if self.take(",") else 0
+        self.expect(")")
         return first, second
 
     def _number(self) -> int:
-        token = self._next("a number")
+        token = self.next("a number")
         if not re.fullmatch(r"[0-9]{1,9}", token):
-            raise self._error(f"expected a number, found {token[:20]!r}")
+            raise self.error(f"expected a number, found {token[:20]!r}")
         return int(token)
 
     def _name(self) -> str:
-        start = self.starts[0] if self.starts else 0
-        token = self._next("a column name")
+        start = self.start
+        token = self.next("a column name")
         if token.startswith("`"):
             return token[1:-1].replace("``", "`")
         if not re.match(r"[A-Za-z_0-9]", token):
-            raise self._error(f"unexpected {token!r}", start)
+            raise self.error(f"unexpected {token!r}", start)
         return token
-
-    def _next(self, expected: str) -> str:
-        if not self.tokens:
-            raise self._error(f"expected {expected} at the end")
-        self._last = self.starts.pop(0)
-        self.depth += _nesting(self.tokens[0])
-        return self.tokens.pop(0)
-
-    def _take(self, token: str) -> bool:
-        if self.tokens and self.tokens[0].lower() == token:
-            self._next(token)
-            return True
-        return False
-
-    def _expect(self, token: str) -> None:
-        if not self._take(token):
-            raise self._error(f'expected "{token}"')
-
-    def _add(self, start: int, marked: str, message: str, code: str, hint: str | None) -> None:
-        """Adds an error of a column, at an index of the text."""
-        place, length = self._place(start), len(marked)
-        self.errors.append(
-            OptionError.of(
-                *self._option, message=message, code=code, hint=hint,
-                line_and_column=place, length=length,
-            )
-        )  # fmt: skip
-
-    @property
-    def _option(self) -> tuple[str, ...]:
-        return () if self.key is None else (self.key,)
-
-    def _place(self, start: int) -> tuple[int, int]:
-        """Returns the line and the column of an index in the text of the user."""
-        before = "" if self.key is None else f"`{self.key}` "
-        return line_and_column(self.text.removeprefix(before), max(start - len(before), 0))
-
-    def _error(self, problem: str, start: int | None = None) -> PlanError:
-        """Returns an error at an index of the text; at the next token by default."""
-        if start is None:
-            start = self.starts[0] if self.starts else self._last
-        return OptionError.of(
-            *self._option, message=f"invalid schema: {problem}", code="invalid-schema",
-            hint="Declare the columns, as in id LONG, name STRING, at TIMESTAMP.",
-            line_and_column=self._place(start),
-        )  # fmt: skip
-
-
-def _nesting(token: str) -> int:
-    return {"<": 1, "(": 1, ">": -1, ")": -1}.get(token, 0)

@@ -105,7 +105,6 @@ def array_of(values: Sequence[Any], type_: pa.DataType, leaf: Leaf = _NEAREST) -
     `leaf` converts arrays that are not nested.
     """
     if _has_map(type_):
-        pa.array(values, type_)  # raises an error for values of another shape
         return _nested_array(values, type_, leaf)
     try:
         array = pa.array(values)
@@ -118,8 +117,9 @@ def array_of(values: Sequence[Any], type_: pa.DataType, leaf: Leaf = _NEAREST) -
         return pa.concat_arrays([array_of([value], type_, leaf) for value in values])
     if pa.types.is_decimal(type_) and isinstance(values[0], Decimal):
         return decimal_array(values, type_)
-    array = pa.array(values, type_)
-    return _nested_array(values, type_, leaf) if pa.types.is_nested(type_) else array
+    return (
+        _nested_array(values, type_, leaf) if pa.types.is_nested(type_) else pa.array(values, type_)
+    )
 
 
 def _mixes_times(type_: pa.DataType, values: Sequence[Any]) -> bool:
@@ -148,6 +148,7 @@ def _has_map(type_: pa.DataType) -> bool:
 
 def _nested_array(values: Sequence[Any], type_: pa.DataType, leaf: Leaf) -> pa.Array:
     """Converts the parts of lists, structs and maps, whose types Arrow does not infer."""
+    _check_shapes(values, type_)
     mask = pa.array([value is None for value in values], pa.bool_())
     if pa.types.is_struct(type_):
         rows = [{} if value is None else dict(value) for value in values]
@@ -165,6 +166,18 @@ def _nested_array(values: Sequence[Any], type_: pa.DataType, leaf: Leaf) -> pa.A
     keys = array_of([key for key, _ in parts], type_.key_type, leaf)
     items = array_of([item for _, item in parts], type_.item_type, leaf)
     return pa.MapArray.from_arrays(offsets, keys, items, type=type_, mask=mask)
+
+
+def _check_shapes(values: Sequence[Any], type_: pa.DataType) -> None:
+    """Raises TypeError for text and other values that have no parts of a nested type."""
+    for value in values:
+        is_map = isinstance(value, Mapping)
+        if pa.types.is_struct(type_) or pa.types.is_map(type_):
+            fits = is_map or isinstance(value, Sequence)
+        else:
+            fits = isinstance(value, Iterable) and not is_map
+        if value is not None and (not fits or isinstance(value, str | bytes)):
+            raise TypeError(f"expected {type_}, found {type(value).__name__}")
 
 
 def _entries(value: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from penstock.sdk.network.address import url_validator
 from penstock.sdk.network.auth import PasswordAuth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 
-_CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
 
 
 class ServerConfig(Config):
@@ -74,7 +74,7 @@ class ServerConfig(Config):
     @property
     def connect_seconds(self) -> float:
         """The timeout of a connection attempt."""
-        return min(self.timeout, _CONNECT_SECONDS)
+        return min(self.timeout, CONNECT_SECONDS)
 
     @property
     def tls_settings(self) -> Tls | None:

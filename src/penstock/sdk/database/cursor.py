@@ -37,8 +37,9 @@ class Cursor:
     def limited(self, start: Values | None, end: Values, count: int) -> tuple[str, Values]:
         """Returns the query of the last one of the first `count` rows of a range."""
         inner, parameters = self._select(self._names, start, end, "ASC", count)
-        order = self._order("DESC")
-        return f"SELECT {self._names} FROM ({inner}) AS penstock_rows {order} LIMIT 1", parameters
+        rows = self.dialect.from_query(inner, "penstock_rows")
+        query = f"SELECT {self._names} FROM {rows} {self._order('DESC')}"
+        return self.dialect.limited(query, 1), parameters
 
     def rows(self, items: str, start: Values | None, end: Values) -> tuple[str, Values]:
         """Returns the query of a SELECT list of the rows after `start`, up to `end`."""
@@ -53,12 +54,18 @@ class Cursor:
         where, parameters = self._where(start, end)
         return f"SELECT count(*) FROM {self.relation}{where}", parameters
 
+    def extent(self, column: str, start: Values | None, end: Values | None) -> tuple[str, Values]:
+        """Returns the query of the least and the greatest value of a column in a range."""
+        where, parameters = self._where(start, end)
+        quoted = self.dialect.quote(column)
+        return f"SELECT min({quoted}), max({quoted}) FROM {self.relation}{where}", parameters
+
     def nulls(self) -> str | None:
         """Returns the query of a row that has no place in the order; None if there is none."""
         if not self.nullable:
             return None
         nulls = " OR ".join(f"{self.dialect.quote(name)} IS NULL" for name in self.nullable)
-        return f"SELECT 1 FROM {self.relation} WHERE {nulls} LIMIT 1"
+        return self.dialect.limited(f"SELECT 1 FROM {self.relation} WHERE {nulls}", 1)
 
     @property
     def _names(self) -> str:
@@ -73,22 +80,20 @@ class Cursor:
         count: int | None,
     ) -> tuple[str, Values]:  # fmt: skip
         where, parameters = self._where(start, end)
-        limit = f" LIMIT {count}" if count is not None else ""
-        query = f"SELECT {names} FROM {self.relation}{where} {self._order(direction)}{limit}"
-        return query, parameters
+        query = f"SELECT {names} FROM {self.relation}{where} {self._order(direction)}"
+        return query if count is None else self.dialect.limited(query, count), parameters
 
     def _where(self, start: Values | None, end: Values | None) -> tuple[str, Values]:
         conditions: list[str] = []
         parameters: list[Any] = []
-        for operator, values in ((">", start), ("<=", end)):
-            if values is not None:
-                marks = ", ".join([self.dialect.parameter] * len(values))
-                conditions.append(f"({self._names}) {operator} ({marks})")
-                parameters += values
-                if len(values) > 1 and not self.dialect.indexes_rows:
-                    first, mark = self.dialect.quote(self.columns[0]), self.dialect.parameter
-                    conditions.append(f"{first} {operator[0]}= {mark}")
-                    parameters.append(values[0])
+        if start is not None:
+            condition, compared = self.dialect.beyond(self.columns, ">", start)
+            conditions.append(condition)
+            parameters += compared
+        if end is not None:
+            condition, compared = self.dialect.beyond(self.columns, "<=", end)
+            conditions.append(condition)
+            parameters += compared
         if self.condition is not None and end is None:
             conditions.append(self.condition)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

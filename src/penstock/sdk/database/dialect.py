@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -25,8 +25,12 @@ class Dialect:
     quotation: str = '"'
     parameter: str = "?"
     upsert_clause: Literal["on_conflict", "on_duplicate_key"] = "on_conflict"
+    compares_rows: bool = True
+    """Whether rows can be compared, as `(a, b) > (1, 2)`."""
     indexes_rows: bool = True
-    """Whether an index serves a comparison of rows, as `(a, b) > (1, 2)`."""
+    """Whether an index serves a comparison of rows."""
+    limit: str = "LIMIT {count}"
+    """The clause after ORDER BY that limits the number of rows."""
     table_options: str = ""
     """The text after the columns of a new table."""
 
@@ -93,6 +97,49 @@ class Dialect:
     def delete(self, table: TableName, key: Sequence[str]) -> str:
         """Returns the statement that deletes the row with a key."""
         return f"DELETE FROM {self.table(table)} WHERE {self.equal(key)}"
+
+    def limited(self, query: str, count: int) -> str:
+        """Returns a SELECT statement that returns `count` rows at most."""
+        return f"{query} {self.limit.format(count=count)}"
+
+    def from_query(self, query: str, alias: str) -> str:
+        """Returns a query as a FROM item. Not all systems accept AS here."""
+        return f"({query}) {self.quote(alias)}"
+
+    def beyond(
+        self, names: Sequence[str], operator: Literal[">", "<="], values: Sequence[Any]
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Returns the condition that columns are after a row or up to it, and its parameters.
+
+        Columns are compared in their order: the next one counts if those before it are equal.
+        """
+        mark, first = self.parameter, self.quote(names[0])
+        if len(values) == 1:
+            return f"{first} {operator} {mark}", tuple(values)
+        if self.compares_rows:
+            marks = ", ".join([mark] * len(values))
+            condition, parameters = f"({self.quote_all(names)}) {operator} ({marks})", [*values]
+        else:
+            condition, parameters = self._column_by_column(names, operator, values)
+        if not (self.compares_rows and self.indexes_rows):
+            condition = f"{condition} AND {first} {operator[0]}= {mark}"
+            parameters.append(values[0])
+        return condition, tuple(parameters)
+
+    def _column_by_column(
+        self, names: Sequence[str], operator: Literal[">", "<="], values: Sequence[Any]
+    ) -> tuple[str, list[Any]]:
+        """Returns the comparison of rows as a comparison of each column."""
+        cases: list[str] = []
+        parameters: list[Any] = []
+        for index, name in enumerate(names):
+            is_last = index == len(names) - 1
+            sign = operator if is_last else operator[0]
+            compared = f"{self.quote(name)} {sign} {self.parameter}"
+            equal = [f"{self.quote(each)} = {self.parameter}" for each in names[:index]]
+            cases.append(f"({' AND '.join([*equal, compared])})")
+            parameters += values[: index + 1]
+        return f"({' OR '.join(cases)})", parameters
 
     def any_of(self, columns: Sequence[str], count: int) -> str:
         """Returns the condition that expressions have one of `count` keys of parameters."""

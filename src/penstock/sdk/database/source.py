@@ -272,7 +272,8 @@ class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
         dialect = self._connection.dialect
         if self._table is not None:
             return dialect.table(self._table)
-        return f"({self.config.query}) AS {dialect.quote('penstock_query')}"
+        assert self.config.query is not None
+        return dialect.from_query(self.config.query, "penstock_query")
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:

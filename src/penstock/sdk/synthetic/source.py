@@ -19,7 +19,8 @@ from penstock.core.units import PositiveDuration
 from penstock.sdk.capability import Capability
 from penstock.sdk.config import Config
 from penstock.sdk.record import Read
-from penstock.sdk.source import Offset, ReplayableSource
+from penstock.sdk.replayable_source import ReplayableSource
+from penstock.sdk.source import Offset
 from penstock.sdk.synthetic.clock import Clock
 from penstock.sdk.synthetic.random import Integers
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from penstock.spec.script.hidden_windows import hidden_window
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources, window_calls
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS
-from penstock.sql.text.query import Part, Query, Select, Source, column_name, subqueries
+from penstock.sql.text.clauses import Part, Query, Select, Source
+from penstock.sql.text.query import column_name, subqueries
 from penstock.sql.text.sql import Sql
 
 _WINDOWS = (*SPARK_WINDOWS, "calendar_window")

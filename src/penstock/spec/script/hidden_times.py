@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources
+from penstock.sql.text.clauses import Item, Query, Select, Source
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Item, Query, Select, Source, read_query
+from penstock.sql.text.query import read_query
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql, read_sql
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.text.calls import whole_call
+from penstock.sql.text.clauses import Query
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Query
 from penstock.sql.text.sql import Sql
 
 _WINDOW = "_window"

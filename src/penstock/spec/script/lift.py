@@ -19,8 +19,9 @@ from penstock.spec.script.complete_windows import (
 )
 from penstock.spec.script.hidden_windows import hidden_window, reads_by_name
 from penstock.spec.script.ranked_groups import split_groups
+from penstock.sql.text.clauses import Part, Query, Select
 from penstock.sql.text.edits import Edit, Translation
-from penstock.sql.text.query import Part, Query, Select, read_query, subqueries
+from penstock.sql.text.query import read_query, subqueries
 from penstock.sql.text.sql import Sql, read_sql
 
 HELPER = "{helper}"

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Literal
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.assignment import (
-    assignment,
-    renamed,
-    selected_table,
-    union,
-)
+from penstock.spec.script.assignment import renamed, union
 from penstock.spec.script.dynamic_tables import dynamic_table_node, is_dynamic
 from penstock.spec.script.event_times import AssumedTimes, is_lookup
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.option_tree import OptionTree, Tree
-from penstock.spec.script.row_times import PARTITION_TIME, timed_rows, window_columns
 from penstock.spec.script.sections import Sections
 from penstock.spec.script.settings import add_setting
 from penstock.spec.script.source_tables import SourceTables
@@ -32,6 +24,7 @@ from penstock.spec.script.statements import (
     Set,
     Statement,
 )
+from penstock.spec.script.table_inputs import TableInputs
 from penstock.spec.script.tables import Tables
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.tree_nodes import derived_node, key, map_node, names_node
@@ -64,11 +57,13 @@ class ScriptNodes:
             if isinstance(statement, Insert)
         }
         self._written |= self._inserts.keys() | unread.written
-        self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
         times = AssumedTimes(statements, tables.dialect)
         self._times = self._hidden_times(times)
         self._sections = Sections(file, self._times, tables.dialect)
+        self._inputs = TableInputs(
+            file, statements, self._written, self._sections, self._times, tables.dialect
+        )
         self._sources = SourceTables(file, self._sections, times, tables.dialect)
         self.settings = Tree(file)
         self.errors: list[SpecError] = []
@@ -154,7 +149,7 @@ class ScriptNodes:
             elif table.name.value.lower() not in self._written:
                 self._add_dynamic_table(table)
         elif table.query is not None:
-            self._connect(table, table.query)
+            self._inputs.add(table, table.query)
         elif table.name.value.lower() not in self._written:
             self._sources.add(table, self._options(table, "source"))
 
@@ -172,68 +167,7 @@ class ScriptNodes:
                 hint=did_you_mean(insert.table.value, [t.name.value for t in self._tables.values()])
                 or "create the table with CREATE TABLE ... WITH",
             )
-        self._connect(table, insert.query, insert.columns or None, insert.table)
-
-    def _connect(
-        self,
-        table: CreateTable,
-        query: Text,
-        columns: Sequence[Text] | None = None,
-        origin: Text | None = None,
-    ) -> None:
-        """Adds a query as an input of a table. Its columns are assigned by position.
-
-        `columns` defaults to all columns of the table. `origin` is the place of errors.
-        """
-        inputs = self._inputs.setdefault(table.name.value.lower(), [])
-        if (node := self._whole_node(table, query)) is not None:
-            inputs.append(node)
-            return
-        place = origin or query
-        name = self._sections.helper(table.name._replace(start=place.start, end=place.end), "query")
-        by_position = bool(table.columns.columns)
-        is_written = table.options is not None
-        is_timed = self._dialect.writes_by_time(table.options or [])
-        self._sections.add_transform(
-            name, query, by_position=by_position, is_written=is_written, is_timed=is_timed
-        )
-        if is_timed:
-            timed = self._sections.helper(table.name, "times")
-            sql = timed_rows(
-                name.value, has_window=any(window_columns(query.value)),
-                has_hidden_time=self._times.has_time(query.value),
-            )  # fmt: skip
-            self._sections.add_transform(timed, origin or table.name, sql)
-            name = timed
-        if table.columns.columns:
-            rows = self._sections.helper(table.name, "rows")
-            kept = [PARTITION_TIME] if is_timed else []
-            sql = assignment(self._file, name.value, table.columns.columns, columns, kept)
-            self._sections.add_transform(rows, origin or table.name, sql)
-            name = rows
-        inputs.append(name)
-
-    def _whole_node(self, table: CreateTable, query: Text) -> Text | None:
-        """Returns the node whose rows a table without columns takes: `SELECT * FROM node`."""
-        name = None if table.columns.columns or table.options is None else selected_table(query)
-        if name is None or self._dialect.translates_queries or self._times.has_time(query.value):
-            return None
-        known = self._nodes.get(name.value.lower())
-        return name._replace(value=known) if known is not None else None
-
-    @cached_property
-    def _nodes(self) -> dict[str, str]:
-        """The names of views, of sources that are streams, and of tables of queries."""
-        return {
-            statement.name.value.lower(): statement.name.value
-            for statement in self._statements
-            if isinstance(statement, CreateView)
-            or (
-                isinstance(statement, CreateTable)
-                and not is_lookup(statement)
-                and (statement.options is None or statement.name.value.lower() not in self._written)
-            )
-        }
+        self._inputs.add(table, insert.query, insert.columns or None, insert.table)
 
     def _add_renamed(self, view: CreateView) -> None:
         """Adds a view that names the columns of its query."""
@@ -244,7 +178,7 @@ class ScriptNodes:
 
     def _add_sink(self, table: CreateTable) -> None:
         """Adds a sink, unless all queries that write it have errors."""
-        inputs = self._inputs.get(table.name.value.lower(), [])
+        inputs = self._inputs.of(table)
         if is_dynamic(table):
             if inputs:
                 query = derived_node(self._file, union(inputs), table.name)
@@ -274,7 +208,7 @@ class ScriptNodes:
 
     def _add_memory_table(self, table: CreateTable) -> None:
         """Adds a table without WITH: the rows of all INSERTs into the table."""
-        inputs = self._inputs.get(table.name.value.lower(), [])
+        inputs = self._inputs.of(table)
         if not inputs:
             raise SpecError(
                 f'no INSERT writes the table "{table.name.value}", which has no connector',

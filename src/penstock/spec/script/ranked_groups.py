@@ -8,8 +8,8 @@ from penstock.sql.dialect.lineage import window_name
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS
 from penstock.sql.functions import AGGREGATES
 from penstock.sql.text.calls import whole_call
+from penstock.sql.text.clauses import Item, Part, Select
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Item, Part, Select
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql
 

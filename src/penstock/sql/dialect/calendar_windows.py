@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from penstock.core.text import did_you_mean
 from penstock.sql.dialect.relation import CALENDAR, Spec
 from penstock.sql.text.calls import literal, rewrite_call, whole_call
+from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import DialectError, Edit
-from penstock.sql.text.query import Part
 from penstock.sql.text.quoting import quote
 from penstock.sql.text.sql import Call, Sql
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.sql.text.clauses import Select
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Select
 from penstock.sql.text.sql import Call, Sql
 
 _LISTS = ("array_agg", "collect_list")

@@ -12,8 +12,9 @@ from typing import Self
 from penstock.core.text import did_you_mean
 from penstock.sql.dialect.lineage import is_aggregate
 from penstock.sql.dialect.relation import CALENDAR, InputRelation, Output, Spec
+from penstock.sql.text.clauses import Part, Query, Select, Source
 from penstock.sql.text.edits import DialectError, Edit, Translation
-from penstock.sql.text.query import Part, Query, Select, Source, read_query
+from penstock.sql.text.query import read_query
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Call, Sql
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from penstock.sql.dialect.lineage import Outputs
 from penstock.sql.dialect.relation import Spec
+from penstock.sql.text.clauses import Part, Select, Source
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Part, Select, Source
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql
 

@@ -9,7 +9,8 @@ from penstock.sql.dialect.relation import Bound, Output, Spec
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS, read_window, spark_window
 from penstock.sql.functions import AGGREGATES
 from penstock.sql.text.calls import whole_call
-from penstock.sql.text.query import Item, Part, Query, Select, Source, column_name
+from penstock.sql.text.clauses import Item, Part, Query, Select, Source
+from penstock.sql.text.query import column_name
 from penstock.sql.text.sql import Call, Sql
 
 Outputs = Mapping[Source, Output]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from penstock.sql.dialect.lineage import Outputs, is_aggregate
 from penstock.sql.dialect.relation import InputRelation
-from penstock.sql.text.query import Query, Select
+from penstock.sql.text.clauses import Query, Select
 from penstock.sql.text.sql import Sql
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from penstock.sql.text.clauses import Select
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Select, column_name
+from penstock.sql.text.query import column_name
 from penstock.sql.text.sql import Call, Sql
 
 COLUMN = "session_window"

@@ -8,8 +8,9 @@ from penstock.sql.dialect.relation import Spec
 from penstock.sql.dialect.sessions import COLUMN
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.text.calls import whole_call
+from penstock.sql.text.clauses import Part, Select
 from penstock.sql.text.edits import DialectError
-from penstock.sql.text.query import Part, Select, column_name
+from penstock.sql.text.query import column_name
 from penstock.sql.text.sql import Call, Sql
 
 

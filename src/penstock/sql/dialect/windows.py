@@ -23,15 +23,9 @@ from penstock.sql.dialect.window_calls import (
 )
 from penstock.sql.dialect.window_groups import check_calls, is_group, is_window, window_error
 from penstock.sql.text.calls import whole_call
+from penstock.sql.text.clauses import Part, Query, Select, Source
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import (
-    Part,
-    Query,
-    Select,
-    Source,
-    column_name,
-    subqueries,
-)
+from penstock.sql.text.query import column_name, subqueries
 from penstock.sql.text.sql import Call, Sql
 
 _SECOND: Spec = ("tumble", 1, 1)

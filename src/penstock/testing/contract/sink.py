@@ -7,29 +7,21 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.sdk import BatchId, Capability
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import (
-    once_per_transport,
-    requires,
-    requires_opaque_payloads,
-    requires_rows,
-    run_if,
-)
+from penstock.testing.contract.applies import once_per_transport, requires, run_if
 from penstock.testing.contract.rows import (
     make_large_row,
     make_rows,
     sort_by_id,
 )
 from penstock.testing.contract.sink_harness import ReadRows, commit_writer
-from penstock.testing.contract.sink_pipeline import SinkPipelineContract
+from penstock.testing.contract.sink_values import SinkValuesContract
 
 WRITTEN_MEGABYTES, MAX_MEGABYTES = 125, 100
 
 
-class SinkContract(SinkPipelineContract):
+class SinkContract(SinkValuesContract):
     """The contract of sinks. Set `component`, and define the fixtures `options` and `rows`."""
 
     def test_check(self, create_sink: Any) -> None:
@@ -222,47 +214,6 @@ class SinkContract(SinkPipelineContract):
         sink.commit(batch, [commit_writer(writer)])
         sink.complete()
         assert sort_by_id(rows(sample.SIMPLE)) == good
-
-    @requires_opaque_payloads
-    def test_opaque_payloads(self, create_sink: Any, rows: ReadRows) -> None:
-        """Checks that the transport leaves payloads unchanged: all bytes, empty, 1 MiB."""
-        expected = sample.make_payloads(self.effective_payload_kind, self.max_payload_size)
-        sink, batch = create_sink(), BatchId("query-1", 0)
-        writer = self.create_writer(sink, batch)
-        encoded = pa.RecordBatch.from_pylist(make_rows(*range(len(expected))), sample.SIMPLE)
-        assert not writer.write(encoded, pa.array(expected, pa.binary()))
-        sink.commit(batch, [commit_writer(writer)])
-        sink.complete()
-        self.format = "raw"
-        assert sorted(row["value"] for row in rows(sample.RAW)) == sorted(expected)
-
-    @requires_rows
-    def test_every_type(self, create_sink: Any, rows: ReadRows) -> None:
-        sink = create_sink()
-        self.write_batch(sink, 0, sample.make_typed_rows(), schema=sample.EVERY_TYPE)
-        sink.complete()
-        assert sort_by_id(rows(sample.EVERY_TYPE)) == sample.make_typed_rows()
-
-    @requires_rows
-    def test_special_texts(self, create_sink: Any, rows: ReadRows) -> None:
-        sink = create_sink()
-        self.write_batch(sink, 0, sample.make_special_texts())
-        sink.complete()
-        assert sort_by_id(rows(sample.SIMPLE)) == sample.make_special_texts()
-
-    @requires_rows
-    def test_special_column_names(self, create_sink: Any, rows: ReadRows) -> None:
-        sink = create_sink()
-        self.write_batch(sink, 0, sample.make_special_names(), schema=sample.SPECIAL_NAMES)
-        sink.complete()
-        assert rows(sample.SPECIAL_NAMES) == sample.make_special_names()
-
-    @requires_rows
-    def test_large_value(self, create_sink: Any, rows: ReadRows) -> None:
-        sink = create_sink()
-        self.write_batch(sink, 0, make_large_row())
-        sink.complete()
-        assert rows(sample.SIMPLE) == make_large_row()
 
     @once_per_transport
     def test_back_pressure_bounds_memory(

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.connectors.files.archive import Archive
+from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.local import LocalStorage
-from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.log import DiscoveryLog
 from penstock.connectors.files.staging import Ledger, Part
 
 

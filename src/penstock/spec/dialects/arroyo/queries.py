@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from penstock.sql.datafusion.json_keys import key_end
 from penstock.sql.datafusion.meaning import queries
 from penstock.sql.text.calls import whole_call
+from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import Edit, Translation
-from penstock.sql.text.query import Part, read_query
+from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import Sql
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from penstock.core.names import quote_name
 from penstock.sql.datafusion.typed_functions import DIVIDE
+from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Part, read_query
+from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import Sql
 
 _FACTORS = ("*", "/", "%")

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from penstock.sql.datafusion.typed_functions import CARDINALITY, DIMENSIONS
 from penstock.sql.text.calls import is_array_literal, literal, rewrite, rewrite_call
+from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Part
 from penstock.sql.text.sql import Call, Sql
 
 _TEMPLATES = {

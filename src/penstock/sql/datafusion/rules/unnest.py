@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.sql.text.clauses import Select
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import Select, read_query
+from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import Call, Sql
 
 _NAMES = ("unnest", "explode")

@@ -1,4 +1,4 @@
-"""Java for Spark: the bundled or the system's runtime, and its flags."""
+"""Java runtimes, the bundled one and that of the system, and the directory of PySpark."""
 
 from __future__ import annotations
 
@@ -7,37 +7,15 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from penstock.core.errors import UserError
+from penstock.core.errors import PenstockError, UserError
 
 Choice = Literal["bundled", "system"]
 
 MIN_VERSION = 17
-
-_OPENED = (
-    "java.base/java.lang",
-    "java.base/java.lang.invoke",
-    "java.base/java.lang.reflect",
-    "java.base/java.io",
-    "java.base/java.net",
-    "java.base/java.nio",
-    "java.base/java.util",
-    "java.base/java.util.concurrent",
-    "java.base/java.util.concurrent.atomic",
-    "java.base/jdk.internal.ref",
-    "java.base/sun.nio.ch",
-    "java.base/sun.nio.cs",
-    "java.base/sun.security.action",
-    "java.base/sun.util.calendar",
-    "java.security.jgss/sun.security.krb5",
-)
-_NETTY = (
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    "-Dio.netty.allocator.type=pooled",
-    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
-)
 
 
 @dataclass(frozen=True)
@@ -53,13 +31,6 @@ class Java:
     def major(self) -> int:
         first, _, remainder = self.version.partition(".")
         return int(remainder.split(".")[0]) if first == "1" else int(re.split(r"\D", first)[0])
-
-    def spark_flags(self) -> list[str]:
-        """Returns the flags for Spark, except the vector module: some runtimes lack it."""
-        flags = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
-        if self.major >= 24:
-            flags.append("--sun-misc-unsafe-memory-access=allow")
-        return [*flags, "--enable-native-access=ALL-UNNAMED", *_NETTY]
 
 
 def find(choice: Choice) -> Java:
@@ -123,3 +94,11 @@ def _version(home: Path) -> str:
     if match is None:
         raise _missing("cannot determine the version of `java`")
     return match.group(1)
+
+
+def spark_home() -> Path:
+    """Returns the directory of PySpark without an import of PySpark."""
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise PenstockError("PySpark is not installed", code="no-pyspark")
+    return Path(next(iter(spec.submodule_search_locations)))

@@ -1,0 +1,47 @@
+"""The handler `dispatch`: a handler of its own for each group.
+
+Input and output: those of the handler. Batches without a group share one handler. State: the state
+of the handler of each group. Errors: those of the handler.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from penstock.handlers.handler import Batches, Handler
+from penstock.handlers.metadata import group_key
+from penstock.handlers.state import decode, encode
+
+
+class Dispatch(Handler):
+    """Passes each batch to the handler of its group, which `create` returns at its first batch."""
+
+    def __init__(self, create: Callable[[], Handler]) -> None:
+        super().__init__()
+        self._create = create
+        self._handlers: dict[str, Handler] = {}
+        create()
+
+    def save(self) -> bytes:
+        states = {group: each.save() for group, each in self._handlers.items()}
+        return encode({group: base64.b64encode(each).decode() for group, each in states.items()})
+
+    def load(self, state: bytes) -> None:
+        self._handlers = {group: self._loaded(text) for group, text in decode(state).items()}
+
+    def _loaded(self, text: str) -> Handler:
+        handler = self._create()
+        handler.load(base64.b64decode(text))
+        return handler
+
+    def handle(self, batch: pa.RecordBatch) -> Batches:
+        key = group_key(batch.schema)
+        if key not in self._handlers:
+            self._handlers[key] = self._create()
+        handler = self._handlers[key]
+        output = handler.handle(batch)
+        self.dropped += handler.take_dropped()
+        return output

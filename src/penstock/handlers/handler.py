@@ -1,0 +1,94 @@
+"""The interface of handlers, and the handler that applies several handlers in order."""
+
+from __future__ import annotations
+
+import base64
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.handlers.rows import time_values
+from penstock.handlers.state import decode, encode
+
+Batches = list[pa.RecordBatch]
+NULL_TIME = "the time is null"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Rows that a handler has left out, with the reason."""
+
+    rows: pa.RecordBatch
+    reason: str
+
+
+class Handler(ABC):
+    """A function from record batches to record batches.
+
+    The constructor takes the options and raises HandlerError. The output of a handler with state
+    depends on earlier batches, and its state can be stored.
+    """
+
+    def __init__(self) -> None:
+        self.dropped: list[Dropped] = []
+        """The rows that were left out, until `take_dropped`."""
+
+    @abstractmethod
+    def handle(self, batch: pa.RecordBatch) -> Batches:
+        """Returns the output of one batch. Raises HandlerError."""
+
+    def handle_all(self, batches: Sequence[pa.RecordBatch]) -> Batches:
+        """Returns the output of the batches of one call. An error discards the whole output."""
+        return [output for batch in batches for output in self.handle(batch)]
+
+    def drop_null_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns the rows with a time. Raises HandlerError without a time column."""
+        nulls = time_values(batch).is_null()
+        if not nulls.true_count:
+            return batch
+        self.dropped.append(Dropped(batch.filter(nulls), NULL_TIME))
+        return batch.filter(pc.invert(nulls))
+
+    def save(self) -> bytes:
+        """Returns the state; nothing for a handler without state."""
+        return b""
+
+    def load(self, state: bytes) -> None:
+        """Replaces the state by one that `save` has returned."""
+        assert not state
+
+    def take_dropped(self) -> list[Dropped]:
+        """Returns the rows that were left out since the last call."""
+        dropped, self.dropped = self.dropped, []
+        return dropped
+
+
+class Chain(Handler):
+    """Handlers, each of which receives all output batches of the one before."""
+
+    def __init__(self, handlers: Sequence[Handler]) -> None:
+        super().__init__()
+        self._handlers = handlers
+
+    def save(self) -> bytes:
+        return encode(
+            {"states": [base64.b64encode(each.save()).decode() for each in self._handlers]}
+        )
+
+    def load(self, state: bytes) -> None:
+        states = decode(state)["states"]
+        for handler, text in zip(self._handlers, states, strict=True):
+            handler.load(base64.b64decode(text))
+
+    def handle(self, batch: pa.RecordBatch) -> Batches:
+        return self.handle_all([batch])
+
+    def handle_all(self, batches: Sequence[pa.RecordBatch]) -> Batches:
+        outputs = list(batches)
+        for handler in self._handlers:
+            outputs = handler.handle_all(outputs)
+            self.dropped += handler.take_dropped()
+        return outputs

@@ -1,0 +1,108 @@
+"""Rows of batches: order by columns, seconds of times, selection and concatenation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.handlers.errors import HandlerError
+from penstock.handlers.metadata import time_column
+
+Indexes = npt.NDArray[np.int64]
+TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
+    """Returns a column, or None if no column, or several, have this name."""
+    index = batch.schema.get_field_index(name)
+    return None if index < 0 else batch.column(index)
+
+
+def time_values(batch: pa.RecordBatch) -> pa.TimestampArray:
+    """Returns the time column. Raises HandlerError without one of type TIMESTAMP."""
+    name = time_column(batch.schema)
+    times = column(batch, name)
+    if times is None:
+        raise HandlerError.invalid(f"Time column with name {name} should be presented")
+    if not pa.types.is_timestamp(times.type):
+        raise HandlerError.invalid(f"Column {name} must have 18 arrow type")
+    return times
+
+
+def ticks(times: pa.TimestampArray) -> Indexes:
+    """Returns times as integers of their unit; a null is 0."""
+    integers = times.cast(pa.int64()).fill_null(0)
+    return np.asarray(integers.to_numpy(zero_copy_only=False))
+
+
+def whole(values: Indexes, divisor: int) -> Indexes:
+    """Returns quotients without their fractions, as toward zero."""
+    quotients, remainders = np.divmod(values, divisor)
+    return np.asarray(quotients + ((values < 0) & (remainders != 0)), np.int64)
+
+
+def seconds(times: pa.TimestampArray) -> Indexes:
+    """Returns times as whole seconds, without their fractions; a null is 0."""
+    return whole(ticks(times), TICKS_PER_SECOND[times.type.unit])
+
+
+def order_by(batch: pa.RecordBatch, names: Sequence[str]) -> Indexes:
+    """Returns the stable ascending order of the rows: NaN after numbers, nulls last.
+
+    Missing columns are ignored. Raises HandlerError if a type has no order.
+    """
+    keys = [values for name in names if (values := column(batch, name)) is not None]
+    table = pa.table(keys, names=[str(index) for index in range(len(keys))])
+    if not keys:
+        return np.arange(batch.num_rows)
+    try:
+        order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        types = ", ".join(f"array[{key.type}]" for key in keys)
+        message = f"Function array_sort_indices has no kernel matching input types ({types})"
+        raise HandlerError.unsupported(message) from None
+    return np.asarray(order.to_numpy(zero_copy_only=False), np.int64)
+
+
+def sort_by_time(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns a batch in the order of its times; equal times keep their order."""
+    return take(batch, order_by(batch, [time_column(batch.schema)]))
+
+
+def take(batch: pa.RecordBatch, rows: Indexes) -> pa.RecordBatch:
+    """Returns rows of a batch, with its metadata."""
+    if len(rows) == batch.num_rows and bool((rows == np.arange(len(rows))).all()):
+        return batch
+    return batch.take(pa.array(rows, pa.int64()))
+
+
+def concatenate(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Returns one batch for each run of batches with equal columns.
+
+    Its metadata are those of the first batch.
+    """
+    runs = groupby(batches, lambda batch: [(field.name, field.type) for field in batch.schema])
+    return [_joined(list(run)) for _, run in runs]
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    schema = batches[0].schema
+    arrays = [
+        pa.concat_arrays([batch.column(index) for batch in batches]) for index in range(len(schema))
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def append_column(batch: pa.RecordBatch, field: pa.Field, values: pa.Array) -> pa.RecordBatch:
+    """Returns a batch with one more column. Raises HandlerError if its name is in use."""
+    if field.name in batch.schema.names:
+        raise HandlerError.missing(f"Duplicate of column names: {field.name}")
+    schema = batch.schema.append(field)
+    return pa.RecordBatch.from_arrays([*batch.columns, values], schema=schema)

@@ -1,0 +1,67 @@
+"""The lock of a state directory: one run at a time. The file holds the process of the run."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from penstock.core.errors import StateError
+
+
+def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
+    """Locks the file of a directory. Raises StateError if another run holds the lock.
+
+    The lock ends with the process, also when the process is killed. `timeout` is longer than the
+    short lock of `read_owner`.
+    """
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < until:
+                time.sleep(0.1)
+                continue
+            file.seek(0)
+            owner = _parse_json(file.read()) or {}
+            raise StateError(
+                f"this pipeline is already running (process {owner.get('pid', '?')} on "
+                f"{owner.get('host', '?')}, since {owner.get('since', '?')})",
+                code="already-running",
+                detail=f"state directory: {root}",
+                hint="Stop the other run with penstock stop, or wait for its end. A run with "
+                "another runtime.state reads and writes all rows again.",
+            ) from None
+        return
+
+
+def write_owner(file: IO[str], since: str) -> None:
+    """Writes this process without a buffer, which would be written again after a failure."""
+    owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+    os.ftruncate(file.fileno(), 0)
+    os.write(file.fileno(), json.dumps(owner).encode())
+    os.fsync(file.fileno())
+
+
+def read_owner(path: Path) -> dict[str, Any] | None:
+    """Returns pid, host and start time of the run that holds the lock; None without a run."""
+    if not path.exists():
+        return None
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _parse_json(file.read()) or {}
+    return None
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Programs in Vector Remap Language (VRL)."""
