@@ -199,6 +199,7 @@ PROCESSORS: list[Example] = [
      {"type": "encode", "codec": _PROTO_CODEC, "fields": ["a"]}),
     (f"{{type: arrow_to_protobuf, {_PROTO}}}", {"type": "encode", "codec": _PROTO_CODEC}),
     (f"{{type: protobuf_to_arrow, c: {{{_PROTO}}}}}", {"type": "decode", "codec": _PROTO_CODEC}),
+    ("{type: vrl, statement: '.a = 1', timezone: UTC}", {"type": "vrl", "code": ".a = 1"}),
     ("{type: python, function: f, module: m, python_path: [p]}",
      {"type": "python", "function": "f", "module": "m", "python_path": ["p"]}),
     ("{type: python, function: f, script: 'def f(b): return []'}",

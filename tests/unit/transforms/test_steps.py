@@ -158,6 +158,18 @@ def test_python_functions() -> None:
     assert run('{"a":1}', '{"a":1}\n{"a":2}', steps=steps) == ['{"a":1}'] * 2
 
 
+def test_programs_in_vrl() -> None:
+    steps = [DECODE, {"type": "vrl", "code": '.b = to_int!(.a) * 2\n[., {"a": "end"}]'}]
+    transform = make(steps=steps, failures={})
+    found = rows_of(transform, messages('{"a":"2"}', '{"a":"x"}'))
+    assert [(row["__payload__"], row["__failed__"]) for row in found] == [
+        (b'{"a":"2","b":4}', False), (b'{"a":"end"}', False), (b'{"a":"x"}', True),
+    ]  # fmt: skip
+    with pytest.raises(OptionError) as raised:
+        make(steps=[{"type": "vrl", "code": ".a = \nnope("}])
+    assert raised.value.option == ("steps", 0, "code")
+
+
 def test_generated_messages() -> None:
     transform = make(
         inputs={"": {"payload": '{"v":1}', "repeat": 2, "total": 5}},

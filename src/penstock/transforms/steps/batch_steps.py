@@ -17,6 +17,7 @@ from penstock.transforms.steps.lookup_rows import LookupReader
 from penstock.transforms.steps.python_step import PythonFunction
 from penstock.transforms.steps.sql_query import BatchQuery
 from penstock.transforms.steps.units import Unit, merge, record_error
+from penstock.transforms.steps.vrl_step import VrlProgram
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,22 @@ class Sql(RowStep):
             each.close()
 
 
+class VrlStep(RowStep):
+    """A program in VRL for each row."""
+
+    option = "code"
+
+    def __init__(self, config: Step) -> None:
+        self._program = VrlProgram(str(config.code))
+
+    def check(self) -> None:
+        self._program.check()
+
+    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        rows = self._program.run(batch)
+        return rows if rows.num_rows else None
+
+
 class PythonStep(BatchStep):
     """A Python function from a batch to batches."""
 
@@ -225,6 +242,8 @@ def make_step(config: Step, base: Path, node: str) -> BatchStep:
         return Encode(config, base)
     if config.type == "sql":
         return Sql(config, base)
+    if config.type == "vrl":
+        return VrlStep(config)
     if config.type == "python":
         return PythonStep(config, base, node)
     return Merge(config)

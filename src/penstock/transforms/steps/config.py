@@ -184,9 +184,9 @@ class RedisLookup(Config):
 class Step(Config):
     """A step of a batch. Each type has its own options."""
 
-    type: Literal["decode", "encode", "sql", "python", "merge"]
-    """`decode` a column into columns, `encode` rows into a column, `sql`, `python`, or `merge`
-    batches."""
+    type: Literal["decode", "encode", "sql", "python", "vrl", "merge"]
+    """`decode` a column into columns, `encode` rows into a column, `sql`, `python`, `vrl`, or
+    `merge` batches."""
     codec: Codec | None = None
     """The format of `decode` and `encode`."""
     column: str = VALUE
@@ -200,7 +200,7 @@ class Step(Config):
     lookups: list[RedisLookup] = []
     """Tables of the query with the rows of the keys of a batch."""
     code: str | None = None
-    """The code of `python`."""
+    """The code of `python`, or the program of `vrl`."""
     module: str | None = None
     """The module of the function, in place of the code."""
     function: str | None = None
@@ -214,7 +214,7 @@ class Step(Config):
     def _check_required(self) -> Step:
         required = {
             "decode": "codec", "encode": "codec", "sql": "query", "python": "function",
-            "merge": "count",
+            "vrl": "code", "merge": "count",
         }[self.type]  # fmt: skip
         if getattr(self, required) is None:
             raise ValueError(f'the step "{self.type}" requires "{required}"')

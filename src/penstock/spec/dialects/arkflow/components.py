@@ -16,7 +16,6 @@ REFUSED: Mapping[str, str] = {
          "pgvector_search"),
         _VECTORS,
     ),
-    "vrl": "programs of VRL are not supported yet",
     "wasm": "modules of WebAssembly are not supported yet",
 }  # fmt: skip
 """Components of ArkFlow that Penstock does not have, each with the reason."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from penstock.spec.dialects.arkflow.codecs import PROTOBUF, protobuf, read_codec
 from penstock.spec.dialects.arkflow.connections import redis_connection
 from penstock.spec.dialects.arkflow.expressions import read_expression
-from penstock.spec.dialects.arkflow.options import Option, Options, options
+from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import VALUE
 from penstock.spec.dialects.arkflow.reading import Reading
 from penstock.spec.dialects.arkflow.trees import Tree
@@ -25,6 +25,10 @@ PROCESSORS: dict[str, Options] = {
                                  "message_type", "c:map"),
     "arrow_to_protobuf": options(*_FIELDS, "proto_inputs:list", "proto_includes:list",
                                  "message_type", "c:map"),
+    "vrl": options(
+        "type!", "name", "statement! = `code`",
+        unneeded("timezone", "times without a zone are in UTC"),
+    ),
     "python": options("type!", "name", "function!", "script", "module", "python_path:list"),
 }  # fmt: skip
 """The processors and their options."""
@@ -114,6 +118,10 @@ def arrow_to_protobuf(reading: Reading, temporaries: Temporaries) -> dict[str, T
     return _protobuf_step(reading, "encode")
 
 
+def vrl(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
+    return {"type": "vrl", "code": reading.get("statement")}
+
+
 def python(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
     if reading.get("script") is None and reading.get("module") is None:
         reading.findings.error(
@@ -130,7 +138,7 @@ def python(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
 READERS: dict[str, Callable[[Reading, Temporaries], dict[str, Tree]]] = {
     "json_to_arrow": json_to_arrow, "arrow_to_json": arrow_to_json, "sql": sql, "batch": batch,
     "protobuf_to_arrow": protobuf_to_arrow, "arrow_to_protobuf": arrow_to_protobuf,
-    "python": python,
+    "python": python, "vrl": vrl,
 }  # fmt: skip
 """The functions that read the options of a processor."""
 

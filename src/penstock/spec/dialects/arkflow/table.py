@@ -34,7 +34,7 @@ BECOMES: Mapping[tuple[str, str], str] = {
     ("processor", "protobuf_to_arrow"): "step `decode`",
     ("processor", "arrow_to_protobuf"): "step `encode`",
     ("processor", "batch"): "step `merge`", ("processor", "sql"): "step `sql`",
-    ("processor", "python"): "step `python`",
+    ("processor", "python"): "step `python`", ("processor", "vrl"): "step `vrl`",
     ("temporary", "redis"): "`lookups` of the step `sql`",
     ("codec", "schema_registry"): "codec `registry`: Avro, Protobuf or JSON",
 }  # fmt: skip
