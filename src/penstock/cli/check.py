@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
+from penstock.cli.options import (
+    Dialect,
+    Files,
+    FunctionFiles,
+    Json,
+    Overrides,
+    Strict,
+    with_functions,
+)
 from penstock.cli.printing import print_json, print_table, print_warnings
 from penstock.core.error_report import format_error, to_dicts
 from penstock.core.text import plural
@@ -36,6 +44,8 @@ def check(
     *,
     overrides: Overrides = (),
     functions: FunctionFiles = (),
+    dialect: Dialect = None,
+    strict: Strict = False,
     level: Level = "plan",
     rows: Rows = 10,
     timeout: Timeout = 30.0,
@@ -57,6 +67,9 @@ def check(
       penstock check late-flights.yaml --level static
       penstock check base.yaml production.yaml --level connect --json
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     from penstock.checks import check as run_check
 
     overrides = with_functions(overrides, functions)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files
+from penstock.cli.options import Dialect, Files, Strict
 
 Language = Annotated[
     Literal["sql", "yaml"] | None,
@@ -18,11 +17,13 @@ Language = Annotated[
 ]
 
 
-def convert(files: Files, /, *, to: Language = None) -> None:
+def convert(
+    files: Files, /, *, to: Language = None, dialect: Dialect = None, strict: Strict = False
+) -> None:
     """Print a pipeline as one SQL script or one YAML file.
 
-    One YAML file is printed as a SQL script, a SQL script as YAML. Several files and their includes
-    are merged, and printed as YAML. Option --to selects the language.
+    One YAML file is printed as a SQL script, a SQL script or a file of ArkFlow as YAML. Several
+    files and their includes are merged, and printed as YAML. Option --to selects the language.
 
     Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
     script cannot state are errors, and nothing is printed.
@@ -31,6 +32,9 @@ def convert(files: Files, /, *, to: Language = None) -> None:
       penstock convert shop.sql > shop.yaml
       penstock convert base.yaml production.yaml > merged.yaml
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     paths = [str(file) for file in files]
     if (to or _default(paths)) == "sql":
         _print_script(paths)
@@ -50,7 +54,6 @@ def _print_script(paths: list[str]) -> None:
 
 
 def _default(paths: list[str]) -> str:
-    from penstock.spec.front_end import SCRIPT_SUFFIX
+    from penstock.spec.front_end import DEFAULT, language_of
 
-    is_yaml = len(paths) == 1 and Path(paths[0]).suffix.lower() != SCRIPT_SUFFIX
-    return "sql" if is_yaml else "yaml"
+    return "sql" if len(paths) == 1 and language_of(paths[0]) == DEFAULT else "yaml"

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
+from penstock.cli.options import (
+    Dialect,
+    Files,
+    FunctionFiles,
+    Json,
+    Overrides,
+    Strict,
+    with_functions,
+)
 from penstock.cli.printing import (
     concealed_output,
     print_item,
@@ -41,6 +49,8 @@ def explain(
     *,
     overrides: Overrides = (),
     functions: FunctionFiles = (),
+    dialect: Dialect = None,
+    strict: Strict = False,
     static: Annotated[bool, Parameter(help="Show declared columns only, without Spark.")] = False,
     mermaid: Annotated[bool, Parameter(help="Print a Mermaid diagram.")] = False,
     sql: Annotated[bool, Parameter(help="Print the SQL that Spark runs.")] = False,
@@ -58,6 +68,9 @@ def explain(
       penstock explain late-flights.yaml --mermaid > plan.mmd
       penstock explain shop.sql --sql
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     from penstock import app
     from penstock.plan.explain import explain as explain_plan
     from penstock.plan.explain_sql import explain_sql

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from penstock.cli.options import FunctionFiles, Json, Overrides, with_functions
+from penstock.cli.options import (
+    Dialect,
+    FunctionFiles,
+    Json,
+    Overrides,
+    Strict,
+    with_functions,
+)
 from penstock.cli.printing import print_json, print_warnings
 from penstock.core.error_report import format_error, to_dicts
 from penstock.core.errors import PlanError, UserError
@@ -41,6 +48,8 @@ def inspect(
     *,
     overrides: Overrides = (),
     functions: FunctionFiles = (),
+    dialect: Dialect = None,
+    strict: Strict = False,
     rows: Rows = 10,
     timeout: Timeout = 30.0,
     json: Json = False,
@@ -53,6 +62,9 @@ def inspect(
       penstock inspect late-flights.yaml late
       penstock inspect late-flights.yaml hourly --rows 50 --json
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     from penstock import app
     from penstock.sdk.columns.json_text import parsed_rows
 

@@ -36,6 +36,17 @@ FunctionFiles = Annotated[
     ),
 ]
 
+Dialect = Annotated[
+    str | None,
+    Parameter(
+        metavar="NAME",
+        help="The language of the files, such as arkflow; by default as recognized.",
+    ),
+]
+Strict = Annotated[
+    bool, Parameter(negative=(), help="Report options that a dialect ignores as errors.")
+]
+
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object.")]
 
 

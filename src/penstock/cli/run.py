@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from penstock.cli.options import Files, FunctionFiles, Overrides, with_functions
+from penstock.cli.options import (
+    Dialect,
+    Files,
+    FunctionFiles,
+    Overrides,
+    Strict,
+    with_functions,
+)
 from penstock.core.errors import OutputClosed, PenstockError, UserError
 from penstock.core.text import plural
 
@@ -77,6 +84,8 @@ def run(
     *,
     overrides: Overrides = (),
     functions: FunctionFiles = (),
+    dialect: Dialect = None,
+    strict: Strict = False,
     fresh: Fresh = False,
     until_caught_up: UntilCaughtUp = False,
     master: Master = None,
@@ -100,6 +109,9 @@ def run(
       penstock run shop.yaml --backfill archive
       penstock run shop.sql --functions pricing.py
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     from penstock import app
 
     overrides = with_functions(overrides, functions)

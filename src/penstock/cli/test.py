@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.options import FunctionFiles, Json, Overrides, with_functions
+from penstock.cli.options import (
+    Dialect,
+    FunctionFiles,
+    Json,
+    Overrides,
+    Strict,
+    with_functions,
+)
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, UserError
 
@@ -47,6 +54,8 @@ def test(
     ] = (),
     overrides: Overrides = (),
     functions: FunctionFiles = (),
+    dialect: Dialect = None,
+    strict: Strict = False,
     junit: Annotated[
         Path | None, Parameter(metavar="FILE", help="Also write JUnit XML to a file.")
     ] = None,
@@ -62,6 +71,9 @@ def test(
 
     penstock test pipelines/*.yaml --case "late*" --junit report.xml
     """
+    from penstock.spec.front_end import choose
+
+    choose(dialect, strict)
     from penstock.testing.suite import case_session, find_pipeline_files, matches_patterns
 
     selected: list[Case] = []

@@ -23,6 +23,8 @@ class PrintSinkConfig(Config):
     all rows are printed."""
     prefix: str = ""
     """The prefix of each line."""
+    newline: bool = True
+    """End each row with a line end. Otherwise rows are printed one after the other."""
 
 
 class PrintSink(Sink[PrintSinkConfig]):
@@ -60,7 +62,8 @@ class PrintSink(Sink[PrintSinkConfig]):
         lines = self.format_rows(ordered[0]["header"], printed)
         if total > len(printed):
             lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
-        text = "".join(f"{self.config.prefix}{line}\n" for line in lines)
+        end = "\n" if self.config.newline else ""
+        text = "".join(f"{self.config.prefix}{line}{end}" for line in lines)
         with output_errors():
             sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
             sys.stdout.flush()
@@ -95,7 +98,9 @@ class PrintWriter(Writer):
             ]
             self._lines += [list(cells) for cells in zip(*columns, strict=True)]
         elif remaining > 0 and payloads is not None:
-            self._lines += [_line(payload) for payload in payloads.slice(0, remaining)]
+            self._lines += [
+                _line(payload, self._config.newline) for payload in payloads.slice(0, remaining)
+            ]
         return ()
 
     def commit(self) -> Receipt:
@@ -108,6 +113,8 @@ class PrintWriter(Writer):
         }
 
 
-def _line(payload: pa.Scalar) -> str:
+def _line(payload: pa.Scalar, ends: bool) -> str:
+    """Returns the text of a payload, without a line end of its own if the line `ends` anyway."""
     value = payload.as_py()
-    return "null" if value is None else value.decode("utf-8", "replace").rstrip("\n")
+    text: str = "null" if value is None else value.decode("utf-8", "replace")
+    return text.rstrip("\n") if ends else text

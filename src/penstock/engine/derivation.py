@@ -105,6 +105,8 @@ class Derivation(BuildContext):
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
+                if step.transform.whole_batches:
+                    frame = frame.coalesce(1)
                 frame = map_in_arrow(variants_to_json(frame), Chain([step]), to_spark(step.rows))
                 frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)

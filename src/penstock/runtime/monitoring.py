@@ -31,7 +31,7 @@ Answer = tuple[str, dict[str, Any]]
 
 @contextmanager
 def monitoring(handle: RunHandle, listen: str) -> Iterator[str]:
-    """Serves `/metrics`, `/health` and `/ready` of a run during the block. Yields the URL.
+    """Serves the endpoints of a run during the block. Yields the URL.
 
     Raises UserError if the address is invalid, and Permanent if it cannot be used.
     """
@@ -91,14 +91,17 @@ class _Monitor:
     def __init__(self, handle: RunHandle) -> None:
         self._handle = handle
         self._metrics = make_wsgi_app(make_registry(handle.plan.name, handle.id, handle.metrics))
+        paths = handle.plan.spec.runtime.endpoints
+        self._metrics_path = paths.metrics
         self._answers: dict[str, Callable[[], Answer]] = {
-            "/health": self._health,
-            "/ready": self._ready,
+            paths.health: self._health,
+            paths.ready: self._ready,
+            paths.live: self._live,
         }
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        if path == "/metrics":
+        if path == self._metrics_path:
             return self._metrics(environ, start_response)  # type: ignore[no-any-return]
         status, content = self._answer(path, method)
         body = json.dumps(content).encode() + b"\n"
@@ -112,7 +115,7 @@ class _Monitor:
 
     def _answer(self, path: str, method: str) -> Answer:
         if path not in self._answers:
-            return "404 Not Found", {"paths": ["/metrics", *self._answers]}
+            return "404 Not Found", {"paths": [self._metrics_path, *self._answers]}
         if method not in ("GET", "HEAD"):
             return "405 Method Not Allowed", {"methods": ["GET", "HEAD"]}
         return self._answers[path]()
@@ -120,6 +123,9 @@ class _Monitor:
     def _health(self) -> Answer:
         seconds = self._handle.metrics.snapshot()["seconds"]
         return "200 OK", {"status": "ok", **self._run, "seconds": seconds}
+
+    def _live(self) -> Answer:
+        return "200 OK", {"live": True, **self._run}
 
     def _ready(self) -> Answer:
         """Returns whether all sources have subscribed, and the codes of failed queries."""

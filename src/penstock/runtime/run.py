@@ -81,8 +81,9 @@ class Run:
 
     def _run(self, spark: SparkSession | None) -> Outcome:
         with ExitStack() as stack:
-            if self.options.listen is not None:
-                self._serve_metrics(self.options.listen, stack)
+            listen = self.options.listen or self.handle.plan.spec.runtime.endpoints.listen
+            if listen is not None:
+                self._serve_metrics(listen, stack)
             stack.enter_context(self.state.locked())
             note = record_files(self.handle.plan, self.state)
             if note is not None:

@@ -36,6 +36,9 @@ class Transform(Component[C]):
 
     deterministic: bool = False
     """Whether the same input always gives the same output."""
+    whole_batches: bool = False
+    """Whether `apply` gets all rows of a batch of the pipeline at once, in one task. An exception
+    is then the error of all rows."""
     changes: Changes | None = None
     """The changes that the input has, or None. Set by the planner."""
     code_options: ClassVar[tuple[str, ...]] = ()

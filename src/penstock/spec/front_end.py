@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -22,9 +24,36 @@ DEFAULT = "yaml"
 """The front end of files that no other front end accepts, such as standard input."""
 BUILT_IN = {
     "sql": "penstock.spec.script.front_end:ScriptFrontEnd",
+    "arkflow": "penstock.spec.dialects.arkflow.front_end:ArkflowFrontEnd",
     DEFAULT: "penstock.spec.yaml.front_end:YamlFrontEnd",
 }
 """The front ends of Penstock by language, in the order in which they are asked for a file."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of the user: the language of the files, by default as recognized.
+
+    With `strict` options that a language ignores are errors.
+    """
+
+    language: str | None = None
+    strict: bool = False
+
+
+_DEFAULT_CHOICE = Choice()
+CHOICE: ContextVar[Choice] = ContextVar("CHOICE", default=_DEFAULT_CHOICE)
+"""The choice for the files that are read from now on."""
+
+
+def choose(language: str | None, strict: bool) -> None:
+    """Sets the choice for the files that are read from now on. Raises SpecError."""
+    if language is not None and language not in front_ends():
+        raise SpecError(
+            f'there is no dialect "{language}"', code="unknown-language",
+            hint=f"use one of {', '.join(front_ends())}",
+        )  # fmt: skip
+    CHOICE.set(Choice(language, strict))
 
 
 class FrontEnd(Protocol):
@@ -83,7 +112,7 @@ def select_front_end(paths: Sequence[str]) -> FrontEnd | DocumentFrontEnd:
     Raises SpecError if the files are of several languages that do not merge.
     """
     installed = front_ends()
-    names = [_language(path) for path in paths] or [DEFAULT]
+    names = [language_of(path) for path in paths] or [DEFAULT]
     merge = all(isinstance(installed[name], DocumentFrontEnd) for name in names)
     for path, name in zip(paths, names, strict=False):
         if name != names[0] and not merge:
@@ -97,14 +126,18 @@ def select_front_end(paths: Sequence[str]) -> FrontEnd | DocumentFrontEnd:
 
 def document_front_end(path: str) -> DocumentFrontEnd:
     """Returns the front end of a file among others of the same pipeline."""
-    front_end = front_ends()[_language(path)]
+    front_end = front_ends()[language_of(path)]
     if not isinstance(front_end, DocumentFrontEnd):
         front_end = front_ends()[DEFAULT]
         assert isinstance(front_end, DocumentFrontEnd)
     return front_end
 
 
-def _language(path: str) -> str:
+def language_of(path: str) -> str:
+    """Returns the language of a file: the chosen one, or the one whose front end accepts it."""
+    chosen = CHOICE.get().language
+    if chosen is not None and not is_test_file(path):
+        return chosen
     others = {name: each for name, each in front_ends().items() if name != DEFAULT}
     return next((name for name, each in others.items() if each.accepts(path)), DEFAULT)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.core.errors import SpecError
 from penstock.spec.documents.reading import parsed, read_documents
-from penstock.spec.front_end import DocumentFrontEnd, select_front_end
+from penstock.spec.front_end import CHOICE, DocumentFrontEnd, select_front_end
 from penstock.spec.parsed import Overrides, ParsedPipeline
 
 
@@ -34,4 +34,8 @@ def load(
     else:
         document, errors = read_documents(names, overrides=overrides, env=known)
         pipeline = ParsedPipeline(errors=errors) if document is None else parsed(document, errors)
+    if CHOICE.get().strict:
+        ignored = [each for each in pipeline.warnings if each.code == "unknown-option"]
+        warnings = [each for each in pipeline.warnings if each not in ignored]
+        pipeline = replace(pipeline, errors=[*pipeline.errors, *ignored], warnings=warnings)
     return replace(pipeline, files=tuple(names))

@@ -75,6 +75,22 @@ class DeadLetterLimits(StrictModel):
     """The age at which dead letters are removed."""
 
 
+class Endpoints(StrictModel):
+    """Endpoints of a run over HTTP: health, readiness, liveness and metrics."""
+
+    listen: str | None = None
+    """The address to listen on: `PORT`, which is reachable from this machine only, or `HOST:PORT`.
+    By default, and without `penstock run --listen`, there are no endpoints."""
+    health: str = Field(default="/health", pattern="^/")
+    """The path of the health of the run."""
+    ready: str = Field(default="/ready", pattern="^/")
+    """The path that responds with 200 once all sources have subscribed, and with 503 before."""
+    live: str = Field(default="/live", pattern="^/")
+    """The path that responds with 200 as long as the process runs."""
+    metrics: str = Field(default="/metrics", pattern="^/")
+    """The path of metrics for Prometheus."""
+
+
 class Runtime(StrictModel):
     """Settings of the runtime. No setting but `updating_ttl` changes the result of the pipeline."""
 
@@ -127,3 +143,5 @@ class Runtime(StrictModel):
     """Restart of failed queries."""
     dead_letters: DeadLetterLimits = DeadLetterLimits()
     """Limits of the dead letters in the state directory."""
+    endpoints: Endpoints = Endpoints()
+    """Endpoints of the run over HTTP."""

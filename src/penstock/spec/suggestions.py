@@ -67,7 +67,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 _SAME = 0.9
 FOREIGN_KEYS = {
-    "streams": "rewrite the ArkFlow file: each stream has sources, transforms and sinks",
+    "streams": "write the streams of ArkFlow to a file of their own",
     "apiVersion": 'remove the Kubernetes object, and write the keys below "spec" at the top level',
 }
 """Keys of files of other tools that no front end reads, and hints."""

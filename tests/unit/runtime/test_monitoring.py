@@ -23,6 +23,7 @@ from penstock.runtime import monitoring as monitoring_module
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.monitoring import LIMITS, monitoring, parse_listen
 
+ANSWERS = ["/health", "/ready", "/live"]
 PIPELINE = """\
 name: shop
 connections:
@@ -86,6 +87,7 @@ def test_health_and_metrics_are_served(handle: RunHandle, client: Client) -> Non
     health = json.loads(text)
     assert (status, health["status"], health["run"]) == (200, "ok", handle.id)
     assert client.request("/health", "HEAD") == (200, "")
+    assert client.request("/live")[0] == 200
     handle.metrics.flows["out"].add(3)
     status, text = client.request("/metrics")
     assert status == 200
@@ -96,7 +98,7 @@ def test_health_and_metrics_are_served(handle: RunHandle, client: Client) -> Non
 
 def test_other_paths_and_methods_are_errors(client: Client) -> None:
     status, text = client.request("/")
-    assert (status, json.loads(text)) == (404, {"paths": ["/metrics", "/health", "/ready"]})
+    assert (status, json.loads(text)) == (404, {"paths": ["/metrics", *ANSWERS]})
     assert client.request("/ready", "POST")[0] == 405
     assert client.request("/metrics", "POST")[0] == 405
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
-from penstock.core.errors import PlanError, RecordError, Rejected
+from penstock.core.errors import PenstockError, PlanError, RecordError, Rejected
 from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.engine.tasks import task as spark_task
@@ -18,6 +18,7 @@ from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
 from penstock.sdk import Failure, Transform, bisect_failures
+from penstock.sdk.bisect_failures import as_record_error
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
@@ -49,7 +50,7 @@ class Step:
         dead_letters = self.spool.begin(number, partition)
         watermark = self.late.watermark(number) if self.late is not None else None
         with OPEN_TRANSFORMS.using(self.transform, self.run_id, self._open) as transform:
-            for batch in batches:
+            for batch in _joined(batches) if transform.whole_batches else batches:
                 if self.event_time is not None:
                     dead_letters.untimed += batch.column(self.event_time).null_count
                 if self.input is not None:
@@ -80,8 +81,9 @@ class Step:
         def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
             return call_forked(lambda: attempt(start, stop))
 
+        separate = _fail_together if transform.whole_batches else bisect_failures
         with crash_mark(self.spool.node) as crashed:
-            results = list(bisect_failures(batch.num_rows, attempt_forked if crashed else attempt))
+            results = list(separate(batch.num_rows, attempt_forked if crashed else attempt))
         for start, _, result in results:
             if isinstance(result, RecordError):
                 dead_letters.add(row_payload(batch, start), result)
@@ -104,6 +106,26 @@ class Step:
             return check_json_columns(conform(output, self.rows, Conversion(nearest=True)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise Rejected(str(error), code="wrong-type") from error
+
+
+def _fail_together(
+    count: int, attempt: Callable[[int, int], list[pa.RecordBatch | Failure]]
+) -> Iterator[tuple[int, int, list[pa.RecordBatch | Failure] | RecordError]]:
+    """Yields the result for all rows; after an error, the error of each row."""
+    try:
+        yield 0, count, attempt(0, count)
+    except Exception as error:
+        if isinstance(error, PenstockError) and not isinstance(error, RecordError):
+            raise
+        failure = as_record_error(error)
+        yield from ((index, index + 1, failure) for index in range(count))
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of all batches as one batch, if there are any."""
+    rows = [batch for batch in batches if batch.num_rows]
+    if rows:
+        yield from pa.Table.from_batches(rows).combine_chunks().to_batches()
 
 
 @dataclass(frozen=True)

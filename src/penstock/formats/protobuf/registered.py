@@ -57,6 +57,9 @@ class RegisteredProtobuf(RegistryFormat):
             )  # fmt: skip
         return self._select_message(schema).columns
 
+    def columns_of_origin(self, origin: Origin, writer: Registered) -> pa.Schema:
+        return self._writer_message(writer, origin).columns
+
     def pinned(self, schema: Registered) -> Registered:
         message = self._select_message(schema)
         pinned = {"message": message.name, "set": base64.b64encode(message.descriptors).decode()}

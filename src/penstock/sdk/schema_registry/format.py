@@ -121,6 +121,17 @@ class RegistryFormat(Format[Any]):
         columns = self.columns_of(schema)
         return columns.with_metadata({PIN: json.dumps(asdict(self.pinned(schema)))})
 
+    def written_columns(self, payload: bytes) -> pa.Schema:
+        """Returns the columns of the schema of a payload. Raises DecodeError, or PlanError."""
+        origin, _ = split_header(payload, self.kind == "PROTOBUF")
+        writer = self.registry.get_schema(origin.id)
+        self._check_kind(writer, DecodeError)
+        return self.columns_of_origin(origin, writer)
+
+    def columns_of_origin(self, origin: Origin, writer: Registered) -> pa.Schema:
+        """Returns the columns of a schema; of Protobuf those of the message of the origin."""
+        return self.columns_of(writer)
+
     def pinned(self, schema: Registered) -> Registered:
         """Returns the form of a schema that can be used later without the registry."""
         return schema

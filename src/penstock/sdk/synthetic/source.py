@@ -15,6 +15,7 @@ from pydantic import Field
 
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
+from penstock.core.units import PositiveDuration
 from penstock.sdk.capability import Capability
 from penstock.sdk.config import Config
 from penstock.sdk.record import Read
@@ -33,6 +34,8 @@ class SyntheticConfig(Config):
     """The number of rows. By default the source runs continuously."""
     rate: float | None = Field(default=None, gt=0)
     """Rows per second. Unlimited by default."""
+    batch_time: PositiveDuration = 1.0
+    """The time whose rows a batch has, with `rows` and `rate`."""
     max_records: int = Field(default=100_000, ge=1)
     """The maximum number of rows in a batch."""
     partitions: int = Field(default=1, ge=1)
@@ -107,12 +110,12 @@ class SyntheticSource(ReplayableSource[P]):
     def limit_batch(self, start: Offset, end: Offset) -> Offset:
         """Limits a batch to `max_records`.
 
-        With a rate, a batch of a bounded source has the rows of about a second. The call waits
+        With a rate, a batch of a bounded source has the rows of about `batch_time`. The call waits
         until these rows are due.
         """
         limit, rate = self.config.max_records, self.config.rate
         if rate is not None and self.config.rows is not None:
-            limit = min(limit, max(1, round(rate)))
+            limit = min(limit, max(1, round(rate * self.config.batch_time)))
         rows = min(int(end["rows"]), int(start["rows"]) + limit)
         if rate is not None and self.config.rows is not None:
             due = int(end["time"]) / 1e6 + (rows - int(end["row"])) / rate

@@ -5,6 +5,7 @@
 | `${NAME}` or `${env:NAME}` | the environment variable; an error if it is not set |
 | `${NAME:-text}` | the environment variable, or `text` if it is not set or empty |
 | `${NAME:?message}` | as above; if it is not set or empty, an error with the message |
+| `${file:PATH}` | the text of a file, without line ends at its end, as a secret |
 | `${secret:file/NAME}` | the text of the file `NAME` in the directory of secrets |
 | `${secret:PROVIDER/NAME}` | the secret of an installed provider |
 | `$${` | a literal `${` |
@@ -29,8 +30,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping as Environment
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from penstock.core.errors import SpecError
+from penstock.core.files.pipes import open_without_waiting
+from penstock.core.known_secrets import remember_secret
 from penstock.core.text import nearest
 from penstock.spec.documents.secrets import SecretError, reveal
 from penstock.spec.tree import scalars
@@ -140,6 +144,9 @@ class Interpolator:
         if inner.startswith("secret:"):
             result.secret = True
             return _secret(inner.removeprefix("secret:"), self.env)
+        if inner.startswith("file:"):
+            result.secret = True
+            return _file_text(Path(scalar.base, inner.removeprefix("file:")))
         prefix = _ENVIRONMENT if inner.startswith(_ENVIRONMENT) else ""
         inner = inner.removeprefix(prefix)
         if _NAME.match(inner):
@@ -196,6 +203,18 @@ def _secret(reference: str, env: Environment[str, str]) -> str:
         return reveal(reference, env)
     except SecretError as error:
         raise _ExpressionError("unknown-secret", error.message, error.hint) from None
+
+
+def _file_text(path: Path) -> str:
+    try:
+        with open_without_waiting(path) as file:
+            text = file.read().decode("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        message = f"cannot read {path}: {reason}"
+        raise _ExpressionError("unreadable-file", message) from None
+    remember_secret(text)
+    return text
 
 
 def _unset(name: str, env: Environment[str, str]) -> _ExpressionError:

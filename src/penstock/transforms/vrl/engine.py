@@ -26,8 +26,8 @@ class VrlEngine:
     def load(self, code: bytes, options: dict[str, Any], limits: Limits) -> None:
         """Compiles the program. Raises CodeError."""
         self._code = code.decode()
-        _compile(self._code)  # has the errors of a program that the dot would continue
-        self._program = _compile(f"{self._code}\n.")
+        compile_program(self._code)  # has the errors of a program that the dot would continue
+        self._program = compile_program(f"{self._code}\n.")
 
     def run(self, batch: Batch) -> bytes:
         """Returns the results of a batch."""
@@ -49,7 +49,7 @@ class VrlEngine:
         return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _compile(code: str) -> Any:
+def compile_program(code: str) -> Any:
     """Returns a program. Raises CodeError."""
     try:
         return pyvrl.Transform(code)

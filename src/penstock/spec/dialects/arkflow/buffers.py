@@ -1,0 +1,118 @@
+"""Buffers as windows of the transform `steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.spec.dialects.arkflow.codecs import read_codec
+from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
+from penstock.spec.dialects.arkflow.plans import InputPlan
+from penstock.spec.dialects.arkflow.reading import Reading
+from penstock.spec.dialects.arkflow.trees import Tree
+
+_THREADS = "Spark divides the work"
+_JOIN = options(
+    "query! = the query of a window",
+    Option("codec", "any", True),
+    "value_field",
+    unneeded("thread_num", _THREADS),
+)
+BUFFERS: dict[str, Options] = {
+    "memory": options(
+        "type!",
+        "name",
+        "capacity!:integer = rows of a batch",
+        "timeout! = `batch.interval` of the sink",
+    ),
+    "tumbling_window": options("type!", "name", "interval", "size", "join:map"),
+    "session_window": options("type!", "name", "gap! = `batch.interval` of the sink", "join:map"),
+    "sliding_window": options(
+        "type!",
+        "name",
+        "window_size:integer",
+        "slide_size:integer",
+        "size:integer",
+        "slide:integer",
+        "interval",
+        Option("join", "any", refused="ArkFlow has no such join"),
+    ),
+}
+"""The buffers and their options."""
+
+
+@dataclass
+class BufferPlan:
+    """A buffer: the window of the transform, and the time of a window in seconds.
+
+    With `is_whole` its windows span all batches of an input. `gap` is that of sessions.
+    """
+
+    window: dict[str, Tree]
+    seconds: float | None
+    is_whole: bool = False
+    gap: float | None = None
+
+    def separate(self, plans: Sequence[InputPlan]) -> None:
+        """Makes each message of a generator a session whose interval is not below the gap."""
+        rates = [plan.source.get("rate") for plan in plans]
+        if self.gap is None or len(rates) != 1 or not isinstance(rates[0], float):
+            return
+        if 1 / rates[0] >= self.gap and self.window.get("join") is None:
+            self.window |= {"size": 1, "slide": 1}
+
+
+def pace(plans: Sequence[InputPlan], seconds: float | None, *, whole: bool) -> bool:
+    """Sets the time of a batch of generators that end: of a window, or with `whole` of all rows.
+
+    Returns whether they are all inputs, whose batches need no further interval.
+    """
+    paced = 0
+    for plan in plans:
+        rate, rows = plan.source.get("rate"), plan.source.get("rows")
+        if not isinstance(rate, float) or not isinstance(rows, int):
+            continue
+        time = rows / rate if whole else seconds
+        if time:
+            plan.source["batch_time"] = f"{max(1, round(time * 1e6))}us"
+            paced += 1
+    return paced == len(plans)
+
+
+def read_buffer(reading: Reading, type_: str) -> BufferPlan:
+    """Returns the window of a buffer."""
+    if type_ == "memory":
+        return BufferPlan({"rows": reading.get("capacity")}, reading.seconds("timeout"))
+    if type_ == "sliding_window":
+        size = reading.get("window_size") or reading.get("size")
+        slide = reading.get("slide_size") or reading.get("slide")
+        for name, value in (("window_size", size), ("slide_size", slide)):
+            if value is None:
+                reading.findings.error(
+                    f'{reading.subject} requires "{name}"', reading.node.location,
+                    code="missing-option",
+                )  # fmt: skip
+        return BufferPlan(
+            {"size": size, "slide": slide}, reading.seconds("interval"), is_whole=True
+        )
+    if type_ == "session_window":
+        gap = reading.seconds("gap")
+        return BufferPlan({"join": _join(reading)}, gap, is_whole=True, gap=gap)
+    name = "size" if reading.get("interval") is None else "interval"
+    seconds = reading.seconds(name)
+    if reading.get(name) is None:
+        reading.findings.error(
+            f'{reading.subject} requires "interval"', reading.node.location, code="missing-option"
+        )
+    return BufferPlan({"join": _join(reading)}, seconds)
+
+
+def _join(reading: Reading) -> Tree:
+    join = reading.map("join", _JOIN)
+    if join is None:
+        return None
+    return {
+        "query": join.get("query"),
+        "decode": read_codec(join.get("codec"), join.subject, join.findings),
+        "column": join.text("value_field") or None,
+    }

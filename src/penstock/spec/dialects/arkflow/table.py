@@ -1,0 +1,68 @@
+"""The table of ArkFlow's components and options, with their readings, for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from penstock.spec.dialects.arkflow.buffers import BUFFERS
+from penstock.spec.dialects.arkflow.codecs import CODECS
+from penstock.spec.dialects.arkflow.components import REFUSED
+from penstock.spec.dialects.arkflow.inputs import INPUTS
+from penstock.spec.dialects.arkflow.options import Options
+from penstock.spec.dialects.arkflow.outputs import OUTPUTS
+from penstock.spec.dialects.arkflow.pipeline import HEALTH, LOGGING, TOP
+from penstock.spec.dialects.arkflow.processors import PROCESSORS, TEMPORARIES
+from penstock.spec.dialects.arkflow.streams import PIPELINE, STREAM
+
+KINDS: Mapping[str, Mapping[str, Options]] = {
+    "file": {
+        "top": TOP, "logging": LOGGING, "health_check": HEALTH, "stream": STREAM,
+        "pipeline": PIPELINE,
+    },
+    "input": INPUTS, "output": OUTPUTS, "processor": PROCESSORS, "buffer": BUFFERS,
+    "codec": CODECS, "temporary": TEMPORARIES,
+}  # fmt: skip
+"""The options of each component, by kind."""
+BECOMES: Mapping[tuple[str, str], str] = {
+    ("input", "file"): "a query of DataFusion, read once",
+    ("input", "sql"): "a query of DataFusion over the tables, read once",
+    ("input", "generate"): "source `impulse`", ("input", "multiple_inputs"): "a source for each",
+    ("output", "drop"): "sink `blackhole`", ("output", "stdout"): "sink `print`",
+    ("output", "sql"): "sink `mysql`, `postgres` or `sqlite`, exactly once",
+    ("processor", "json_to_arrow"): "step `decode`",
+    ("processor", "arrow_to_json"): "step `encode`",
+    ("processor", "protobuf_to_arrow"): "step `decode`",
+    ("processor", "arrow_to_protobuf"): "step `encode`",
+    ("processor", "batch"): "step `merge`", ("processor", "sql"): "step `sql`",
+    ("processor", "python"): "step `python`", ("processor", "vrl"): "step `vrl`",
+    ("temporary", "redis"): "`lookups` of the step `sql`",
+    ("codec", "schema_registry"): "codec `registry`: Avro, Protobuf or JSON",
+}  # fmt: skip
+"""The part of a pipeline of Penstock that a component becomes, unless it has the same name."""
+_NAMES = {"input": "source", "output": "sink", "buffer": "`window` of", "codec": "codec",
+          "file": "the same"}  # fmt: skip
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Yields component, option and reading; the option of a component itself is empty."""
+    for kind, components in KINDS.items():
+        for type_, options in components.items():
+            name = f"{kind} `{type_}`"
+            yield name, "", BECOMES.get((kind, type_)) or _default(kind, type_)
+            for option in options.options:
+                if option.name == "type":
+                    continue
+                reading = option.reading or "the same"
+                if option.refused:
+                    reading = f"missing: {option.refused}"
+                elif option.unneeded:
+                    reading = f"accepted without effect: {option.unneeded}"
+                yield name, f"`{option.name}`", reading
+    for type_, reason in REFUSED.items():
+        yield f"`{type_}`", "", f"missing: {reason}"
+
+
+def _default(kind: str, type_: str) -> str:
+    if kind == "buffer":
+        return "`window` of the transform `steps`"
+    return f"{_NAMES.get(kind, kind)} `{type_}`"

@@ -1,0 +1,90 @@
+"""Files that DataFusion reads: JSON lines, CSV, Parquet, Avro and Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from penstock.core.errors import Permanent
+from penstock.core.secret import revealed
+from penstock.transforms.steps.config import FileQuery, Storage
+from penstock.transforms.steps.paths import locate
+from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
+
+if TYPE_CHECKING:
+    from datafusion import SessionContext
+
+
+def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of files, or of the query over them. Raises Permanent, or DecodeError."""
+    context = new_context()
+    path = _locate(config.path, base)
+    if config.storage is not None:
+        _register_store(context, config.path, config.storage)
+    try:
+        _register(context, config, path)
+        query = config.query or f'SELECT * FROM "{config.table}"'
+        frame = plan_query(context, query)
+    except Exception as error:
+        raise Permanent(
+            f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
+        ) from error
+    try:
+        for part in frame.execute_stream():
+            batch = without_views(part.to_pyarrow())
+            if batch.num_rows:
+                yield batch
+    except Exception as error:
+        raise Permanent(
+            f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
+        ) from error
+
+
+def _locate(path: str, base: Path) -> str:
+    """Returns the path from the working directory if it exists there, else from `base`."""
+    if "://" in path:
+        return path
+    located = locate(path, base)
+    if located.exists():
+        return str(located)
+    raise Permanent(f"there is no file {path}", code="missing-file")
+
+
+def _register(context: SessionContext, config: FileQuery, path: str) -> None:
+    suffix = Path(urlsplit(path).path).suffix
+    table = config.table
+    if config.format == "json":
+        context.register_json(table, path, file_extension=suffix or ".json")
+    elif config.format == "csv":
+        context.register_csv(table, path, has_header=True, file_extension=suffix or ".csv")
+    elif config.format == "parquet":
+        context.register_parquet(table, path, file_extension=suffix or ".parquet")
+    elif config.format == "avro":
+        context.register_avro(table, path, file_extension=suffix or ".avro")
+    else:
+        context.register_arrow(table, path, file_extension=suffix or ".arrow")
+
+
+def _register_store(context: SessionContext, path: str, storage: Storage) -> None:
+    from datafusion import object_store
+
+    url, secret = urlsplit(path), revealed(storage.secret_key)
+    bucket = storage.bucket or url.netloc
+    if storage.type == "s3":
+        store: Any = object_store.AmazonS3(
+            bucket, storage.region, storage.access_key, secret, None, storage.endpoint_url,
+            storage.allow_http,
+        )  # fmt: skip
+    elif storage.type == "gs":
+        store = object_store.GoogleCloud(bucket, storage.service_account)
+    elif storage.type == "az":
+        store = object_store.MicrosoftAzure(
+            bucket, account=storage.account, access_key=secret, allow_http=storage.allow_http
+        )
+    else:
+        store = object_store.Http(f"{url.scheme}://{url.netloc}")
+    context.register_object_store(f"{url.scheme}://", store, url.netloc)
