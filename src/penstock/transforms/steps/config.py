@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from penstock.core.secret import Secret
 from penstock.sdk import Config, UserPath
-from penstock.sdk.network.auth import PasswordAuth
+from penstock.sdk.network.auth import Auth, PasswordAuth
+from penstock.sdk.network.tls import TlsOption
 from penstock.transforms.steps.codec_config import Codec
 
 VALUE = "__value__"
@@ -30,6 +31,21 @@ class MetadataColumn(Config):
     """The time at which the row is processed, in place of a column."""
 
 
+class StorageAuth(Auth):
+    """The credentials of an object store."""
+
+    alternatives = (("access_key", "secret_key"), ("account_key",), ("service_account",))
+
+    access_key: str | None = None
+    """The access key ID of S3."""
+    secret_key: Secret | None = None
+    """The secret access key of S3."""
+    account_key: Secret | None = None
+    """The key of the account of Azure."""
+    service_account: UserPath | None = None
+    """The file of a service account of Google."""
+
+
 class Storage(Config):
     """An object store that Apache DataFusion reads."""
 
@@ -43,14 +59,10 @@ class Storage(Config):
     """The URL of a server with the protocol of S3."""
     allow_http: bool = False
     """Connect without TLS."""
-    access_key: str | None = None
-    """The access key ID."""
-    secret_key: Secret | None = None
-    """The secret access key, or the key of an account of Azure."""
     account: str | None = None
     """The account of Azure."""
-    service_account: str | None = None
-    """The file of a service account of Google."""
+    auth: StorageAuth | None = None
+    """The credentials."""
 
 
 class FileQuery(Config):
@@ -83,7 +95,7 @@ class TableQuery(Config):
     """The file of the database."""
     auth: PasswordAuth | None = None
     """The credentials."""
-    tls: bool | dict[str, Any] | None = None
+    tls: TlsOption = None
     """TLS of the connection, as the source of the database has it."""
 
 
@@ -169,10 +181,8 @@ class RedisLookup(Config):
     """The keys of the rows."""
     url: str | list[str]
     """The server, or nodes of a cluster."""
-    username: str | None = None
-    """The user name."""
-    password: Secret | None = None
-    """The password."""
+    auth: PasswordAuth | None = None
+    """The credentials."""
     cluster: bool = False
     """Connect to a Redis Cluster."""
     kind: Literal["string", "list"] = "string"
@@ -234,7 +244,7 @@ class TargetTable(Config):
     """The table."""
     auth: PasswordAuth | None = None
     """The credentials."""
-    tls: bool | dict[str, Any] | None = None
+    tls: TlsOption = None
     """TLS of the connection, as the source of the database has it."""
     columns: list[str] | None = None
     """The columns, if not all."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import Permanent
 from penstock.core.secret import revealed
-from penstock.transforms.steps.config import FileQuery, Storage
+from penstock.transforms.steps.config import FileQuery, Storage, StorageAuth
 from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
 
@@ -72,19 +72,20 @@ def _register(context: SessionContext, config: FileQuery, path: str) -> None:
 def _register_store(context: SessionContext, path: str, storage: Storage) -> None:
     from datafusion import object_store
 
-    url, secret = urlsplit(path), revealed(storage.secret_key)
+    url, auth = urlsplit(path), storage.auth or StorageAuth.model_construct()
     bucket = storage.bucket or url.netloc
     if storage.type == "s3":
         store: Any = object_store.AmazonS3(
-            bucket, storage.region, storage.access_key, secret, None, storage.endpoint_url,
-            storage.allow_http,
+            bucket, storage.region, auth.access_key, revealed(auth.secret_key), None,
+            storage.endpoint_url, storage.allow_http,
         )  # fmt: skip
     elif storage.type == "gs":
-        store = object_store.GoogleCloud(bucket, storage.service_account)
+        store = object_store.GoogleCloud(bucket, auth.service_account)
     elif storage.type == "az":
         store = object_store.MicrosoftAzure(
-            bucket, account=storage.account, access_key=secret, allow_http=storage.allow_http
-        )
+            bucket, account=storage.account, access_key=revealed(auth.account_key),
+            allow_http=storage.allow_http,
+        )  # fmt: skip
     else:
         store = object_store.Http(f"{url.scheme}://{url.netloc}")
     context.register_object_store(f"{url.scheme}://", store, url.netloc)

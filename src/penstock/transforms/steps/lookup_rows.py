@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.core.errors import Transient
 from penstock.core.secret import revealed
+from penstock.sdk.network.auth import PasswordAuth
 from penstock.transforms.steps.codecs import make_codec
 from penstock.transforms.steps.config import RedisLookup
 from penstock.transforms.steps.expressions import Expression
@@ -49,10 +50,11 @@ class LookupReader:
         import redis
 
         if self._client is None:
+            auth = self.config.auth or PasswordAuth.model_construct()
             urls = [self.config.url] if isinstance(self.config.url, str) else self.config.url
             class_: Any = redis.RedisCluster if self.config.cluster else redis.Redis
             self._client = class_.from_url(
-                urls[0], username=self.config.username, password=revealed(self.config.password)
+                urls[0], username=auth.username, password=revealed(auth.password)
             )
         return self._client
 

@@ -16,7 +16,8 @@ _FILE_TYPE = options(
 _STORE = options(
     Option("type", required=True, choices=("s3", "gs", "az", "http", "hdfs")), "bucket_name",
     "access_key_id", "secret_access_key", "endpoint", "region", "allow_http:boolean", "url",
-    "service_account_path", "service_account_key", "account", "container_name", "access_key",
+    "service_account_path", "account", "container_name", "access_key",
+    refused("service_account_key", "the key is read from the file of service_account_path"),
     "ha_config:map",
 )  # fmt: skip
 _QUERY = options("query!", "table")
@@ -80,21 +81,27 @@ def _store(reading: Reading) -> Tree:
     if type_ == "s3":
         return {
             "type": "s3", "bucket": store.get("bucket_name"), "region": store.get("region"),
-            "access_key": store.get("access_key_id"), "secret_key": store.get("secret_access_key"),
+            "auth": _auth(
+                access_key=store.get("access_key_id"), secret_key=store.get("secret_access_key")
+            ),
             "endpoint_url": store.get("endpoint"), "allow_http": store.get("allow_http"),
         }  # fmt: skip
     if type_ == "gs":
         return {
             "type": "gs", "bucket": store.get("bucket_name"),
-            "service_account": store.get("service_account_path")
-            or store.get("service_account_key"),
+            "auth": _auth(service_account=store.get("service_account_path")),
         }  # fmt: skip
     if type_ == "az":
         return {
             "type": "az", "account": store.get("account"), "bucket": store.get("container_name"),
-            "secret_key": store.get("access_key"),
+            "auth": _auth(account_key=store.get("access_key")),
         }  # fmt: skip
     return {"type": "http"}
+
+
+def _auth(**credentials: Tree) -> Tree:
+    """Returns `auth` of a store; None without credentials."""
+    return credentials if any(value is not None for value in credentials.values()) else None
 
 
 def read_sql(reading: Reading) -> InputPlan:

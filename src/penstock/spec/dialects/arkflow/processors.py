@@ -45,11 +45,8 @@ Temporaries = dict[str, dict[str, Tree]]
 def read_temporary(reading: Reading) -> dict[str, Tree]:
     """Returns the options of a lookup of the transform `steps`, without its key."""
     kind = reading.map("redis_type", _TEMPORARY_TYPE)
-    connection = redis_connection(reading)
-    auth = connection.pop("auth", None)
     return {
-        **connection, **(auth if isinstance(auth, dict) else {}),
-        "kind": kind.text("type") if kind is not None else None,
+        **redis_connection(reading), "kind": kind.text("type") if kind is not None else None,
         "decode": read_codec(reading.get("codec"), reading.subject, reading.findings),
     }  # fmt: skip
 
