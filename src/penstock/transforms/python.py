@@ -37,6 +37,7 @@ from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
 from penstock.sdk.forked_calls import call_forked
 from penstock.transforms.python_code import check_code, import_function, load_code, module_path
+from penstock.transforms.python_results import batches_of, outputs, rows_of
 
 
 class PythonConfig(Config):
@@ -212,9 +213,9 @@ class Python(Transform[PythonConfig]):
         if self.config.per == "row":
             yield self._declared(self._row_results(self._call, batch))
             return
-        for output in call_within(self.config.timeout, partial(_outputs, self._call, batch)):
+        for output in call_within(self.config.timeout, partial(outputs, self._call, batch)):
             is_declared = isinstance(output, list) and self.config.columns is not None
-            yield from [self._declared(output)] if is_declared else _batches(output)
+            yield from [self._declared(output)] if is_declared else batches_of(output)
 
     def _load(self) -> Any:
         """Returns the function or class. Raises PlanError."""
@@ -234,7 +235,7 @@ class Python(Transform[PythonConfig]):
                 try:
                     try:
                         cells[0] = index
-                        results += _rows(call(values))
+                        results += rows_of(call(values))
                     finally:
                         cells[0] = IDLE
                 except Interruption:
@@ -266,40 +267,3 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_to_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
-
-
-def _outputs(call: Callable[..., Any], batch: pa.RecordBatch) -> list[Any]:
-    result = call(batch)
-    return list(result) if inspect.isgenerator(result) else [result]
-
-
-def _rows(result: Any) -> list[Mapping[str, Any]]:
-    if result is None:
-        return []
-    return [result] if isinstance(result, Mapping) else list(result)
-
-
-def _batches(result: Any) -> Iterator[pa.RecordBatch]:
-    if result is None:
-        return
-    if isinstance(result, pa.RecordBatch):
-        yield result
-    elif isinstance(result, pa.Table):
-        yield from (
-            result.to_batches()
-            if result.num_rows
-            else [
-                pa.RecordBatch.from_arrays(
-                    [pa.array([], field.type) for field in result.schema], schema=result.schema
-                )
-            ]
-        )
-    elif isinstance(result, list):
-        names = dict.fromkeys(name for row in result for name in row)
-        rows = [{name: row.get(name) for name in names} for row in result]
-        yield from pa.Table.from_pylist(rows).to_batches()
-    else:
-        raise TypeError(
-            "expected a RecordBatch, a Table, a list of dicts or None, "
-            f"found {type(result).__name__}"
-        )

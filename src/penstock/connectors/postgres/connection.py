@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.postgres import catalog
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.errors import translate_error
 from penstock.connectors.postgres.texts import as_texts, parse_csv, to_csv
@@ -24,50 +25,6 @@ from penstock.sdk.database.types import with_declared
 _COPY_ROWS = 2000
 _BLOCK_ROWS, _BLOCK_BYTES = 20_000, 4 * 2**20
 _STAGE = TableName(("penstock_rows",))
-_COLUMNS = """
-SELECT a.attname, format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid),
-       CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END),
-       a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-WHERE a.attrelid = to_regclass(\0) AND a.attnum > 0 AND NOT a.attisdropped
-ORDER BY a.attnum
-"""
-_TYPE_NAME = "SELECT format_type(\0::oid, \0::int)"
-_BASE_TYPE = """
-SELECT format_type(coalesce(nullif(t.typbasetype, 0), t.oid),
-       CASE WHEN t.typbasetype = 0 THEN \0::int ELSE t.typtypmod END)
-FROM pg_type t WHERE t.oid = \0::oid
-"""
-_KEYS = """
-SELECT i.indisprimary, array_to_json(array(
-    SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
-    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-    WHERE k.place <= i.indnkeyatts ORDER BY k.place))::text
-FROM pg_index i
-WHERE i.indrelid = to_regclass(\0) AND i.indisunique AND i.indpred IS NULL
-  AND i.indexprs IS NULL AND i.indisvalid
-ORDER BY i.indisprimary DESC, i.indexrelid
-"""
-_OPEN = """
-SELECT l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-WHERE l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' AND l.granted
-  AND a.datname = current_database() AND l.pid <> pg_backend_pid()
-"""
-_WRITERS = """
-SELECT virtualtransaction FROM pg_locks
-WHERE locktype = 'relation' AND mode IN ('RowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock',
-      'ShareRowExclusiveLock') AND pid <> pg_backend_pid() AND granted
-  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  AND relation IN (SELECT \0::regclass UNION ALL SELECT relid FROM pg_partition_tree(\0::regclass))
-"""
-_TABLES = """
-SELECT nullif(n.nspname, 'public'), c.relname
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
-  AND n.nspname NOT LIKE 'pg_temp%' AND NOT c.relispartition
-ORDER BY 1 NULLS FIRST, 2
-"""
 
 
 class PostgresConnection(DbapiConnection):
@@ -104,7 +61,7 @@ class PostgresConnection(DbapiConnection):
 
     def columns(self, table: TableName) -> pa.Schema | None:
         fields = []
-        for name, declared, required in self.query(_COLUMNS, (self.dialect.table(table),)):
+        for name, declared, required in self.query(catalog.COLUMNS, (self.dialect.table(table),)):
             field = TYPES.field(name, declared, nullable=not required)
             assert field is not None
             fields.append(with_declared(field, declared))
@@ -116,7 +73,7 @@ class PostgresConnection(DbapiConnection):
 
     def column_of_type(self, name: str, type_: int, modifier: int) -> pa.Field:
         """Returns a column of a type and a modifier of the catalog, of STRING if it is dropped."""
-        rows = self.query(_BASE_TYPE, (modifier, type_))
+        rows = self.query(catalog.BASE_TYPE, (modifier, type_))
         field = TYPES.field(name, rows[0][0] if rows else "text")
         assert field is not None
         return field
@@ -129,20 +86,22 @@ class PostgresConnection(DbapiConnection):
             places = range(result.nfields)
             types = [(result.ftype(place), result.fmod(place)) for place in places]
             names = [result.fname(place).decode() for place in places]
-        declared = [self.query(_TYPE_NAME, each)[0][0] for each in types]
+        declared = [self.query(catalog.TYPE_NAME, each)[0][0] for each in types]
         fields = [TYPES.field(*each) for each in zip(names, declared, strict=True)]
         return pa.schema([field for field in fields if field is not None])
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:
-        rows = self.query(_KEYS, (self.dialect.table(table),))
-        return next((tuple(names) for is_primary, names in _key_names(rows) if is_primary), ())
+        rows = self.query(catalog.KEYS, (self.dialect.table(table),))
+        return next(
+            (tuple(names) for is_primary, names in catalog.key_names(rows) if is_primary), ()
+        )
 
     def unique_keys(self, table: TableName) -> list[tuple[str, ...]]:
-        rows = self.query(_KEYS, (self.dialect.table(table),))
-        return [tuple(names) for _, names in _key_names(rows)]
+        rows = self.query(catalog.KEYS, (self.dialect.table(table),))
+        return [tuple(names) for _, names in catalog.key_names(rows)]
 
     def tables(self) -> list[TableName]:
-        return [TableName.of(*parts) for parts in self.query(_TABLES)]
+        return [TableName.of(*parts) for parts in self.query(catalog.TABLES)]
 
     def commit(self) -> None:
         self._targets.clear()
@@ -155,7 +114,11 @@ class PostgresConnection(DbapiConnection):
 
     def open_transactions(self, table: str | None) -> frozenset[str]:
         """Returns the open transactions of others that write to a table, or all of the database."""
-        rows = self.query(_OPEN) if table is None else self.query(_WRITERS, (table, table))
+        rows = (
+            self.query(catalog.OPEN_TRANSACTIONS)
+            if table is None
+            else self.query(catalog.WRITERS, (table, table))
+        )
         return frozenset(transaction for (transaction,) in rows)
 
     def savepoint(self) -> None:
@@ -314,10 +277,3 @@ def _load_texts(client: Any) -> None:
 
     for name in ("timestamp", "timestamptz", "date", "time", "timetz", "interval", "uuid"):
         client.adapters.register_loader(name, TextLoader)
-
-
-def _key_names(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[bool, list[str]]]:
-    import json
-
-    for is_primary, names in rows:
-        yield bool(is_primary), json.loads(names)

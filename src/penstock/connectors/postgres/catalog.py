@@ -1,0 +1,65 @@
+"""Queries of the catalog of PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+COLUMNS = """
+SELECT a.attname, format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid),
+       CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END),
+       a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = to_regclass(\0) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+"""The columns of a table: name, type, and whether a row requires a value."""
+TYPE_NAME = "SELECT format_type(\0::oid, \0::int)"
+"""The text of a type and a modifier."""
+BASE_TYPE = """
+SELECT format_type(coalesce(nullif(t.typbasetype, 0), t.oid),
+       CASE WHEN t.typbasetype = 0 THEN \0::int ELSE t.typtypmod END)
+FROM pg_type t WHERE t.oid = \0::oid
+"""
+"""The text of a type; of a domain, that of its base type."""
+KEYS = """
+SELECT i.indisprimary, array_to_json(array(
+    SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE k.place <= i.indnkeyatts ORDER BY k.place))::text
+FROM pg_index i
+WHERE i.indrelid = to_regclass(\0) AND i.indisunique AND i.indpred IS NULL
+  AND i.indexprs IS NULL AND i.indisvalid
+ORDER BY i.indisprimary DESC, i.indexrelid
+"""
+"""The unique keys of a table, the primary key first."""
+OPEN_TRANSACTIONS = """
+SELECT l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' AND l.granted
+  AND a.datname = current_database() AND l.pid <> pg_backend_pid()
+"""
+"""The open transactions of others in the database."""
+WRITERS = """
+SELECT virtualtransaction FROM pg_locks
+WHERE locktype = 'relation' AND mode IN ('RowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock',
+      'ShareRowExclusiveLock') AND pid <> pg_backend_pid() AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND relation IN (SELECT \0::regclass UNION ALL SELECT relid FROM pg_partition_tree(\0::regclass))
+"""
+"""The open transactions of others that write to a table or its partitions."""
+TABLES = """
+SELECT nullif(n.nspname, 'public'), c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+  AND n.nspname NOT LIKE 'pg_temp%' AND NOT c.relispartition
+ORDER BY 1 NULLS FIRST, 2
+"""
+"""The schemas and names of tables and views; null for the schema public."""
+
+
+def key_names(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[bool, list[str]]]:
+    """Yields the columns of each unique key in the rows of `KEYS`, and whether it is primary."""
+    for is_primary, names in rows:
+        yield bool(is_primary), json.loads(names)
