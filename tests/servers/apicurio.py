@@ -12,14 +12,14 @@ from urllib.request import Request, urlopen
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 
-from servers.install import install_package, installed, program, run
+from servers.install import install_package, installed, run
+from servers.maven import fetch
 from servers.server import Server, free_port
 
 VERSION = "3.3.3"
 JAVA = "21"
 PATH = "/apis/ccompat/v7"
 """Where on the server the protocol is spoken."""
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
 
 class Apicurio(Server):
@@ -93,8 +93,7 @@ class Apicurio(Server):
 
 def _install(home: Path) -> None:
     artifact = f"io.apicurio:apicurio-registry-app:{VERSION}:tar.gz:all"
-    run(program("mvn", "maven"), "-q", "-B", _COPY, f"-Dartifact={artifact}",
-        f"-DoutputDirectory={home}")  # fmt: skip
+    fetch(artifact, home)
     (archive,) = home.glob("*.tar.gz")
     run("tar", "-xzf", str(archive), "-C", str(home))
     archive.unlink()

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from penstock.core.java import spark_home
-from servers.install import installed, program, run
+from servers.install import installed
+from servers.maven import fetch
 
 H2 = "com.h2database:h2:2.4.240"
 HSQLDB = "org.hsqldb:hsqldb:2.7.4"
 POSTGRES = "org.postgresql:postgresql:42.7.8"
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
 
 def driver(package: str) -> str:
     """The jar of a Maven package without dependencies."""
-
-    def fill(part: Path) -> None:
-        run(program("mvn", "maven"), "-q", "-B", _COPY, f"-Dartifact={package}",
-            f"-DoutputDirectory={part}")  # fmt: skip
-
-    (jar,) = installed(package.replace(":", "-"), fill).glob("*.jar")
+    home = installed(package.replace(":", "-"), lambda part: fetch(package, part))
+    (jar,) = home.glob("*.jar")
     return str(jar)
 
 

