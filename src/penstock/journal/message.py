@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ REJECTED_SIZE = pa.field("rejected_size", pa.int64())
 """The column of the size of a message that exceeds the bound; null for all other messages."""
 _MAX_METADATA_BYTES = 1 << 20
 """The maximum size of the metadata of a message, unless the bound of a message is larger."""
+_TEXTS = frozenset({str, bytes})
+_SCALARS = frozenset({type(None), bool, int, float, datetime})
 _HEAD_BYTES = 1024
 """The length of the head that remains of the payload of such a message."""
 
@@ -57,8 +60,11 @@ def _truncate(message: Message, size: int) -> Message:
 
 def _extent(value: Any) -> int:
     """Returns the bytes of texts and bytes in a value, approximately."""
-    if isinstance(value, str | bytes):
+    kind = type(value)
+    if kind in _TEXTS:
         return len(value)
+    if kind in _SCALARS:
+        return 0
     if isinstance(value, Mapping):
         return sum(_extent(key) + _extent(item) for key, item in value.items())
     return sum(map(_extent, value)) if isinstance(value, list | tuple) else 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -17,8 +17,7 @@ PROGRESS = pa.schema([("commit", pa.int64()), ("number", pa.int64()), ("chunk", 
 DONE = "done"
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """The last change and the last chunk in a journal.
 
     `commit` is the position of the transaction of the last change, and `number` its place in the

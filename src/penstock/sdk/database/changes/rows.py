@@ -40,9 +40,16 @@ class Transaction:
     time: dt.datetime | None
 
 
+def _bytes(value: bytes) -> dict[str, str]:
+    return {"bytes": value.hex()}
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_bytes)
+
+
 def key_text(key: Key) -> str:
     """Returns a key as JSON."""
-    return json.dumps(key, ensure_ascii=False, default=_bytes)
+    return _ENCODER.encode(key)
 
 
 def key_of_text(text: str) -> Key:
@@ -52,8 +59,7 @@ def key_of_text(text: str) -> Key:
 
 def change_payload(operation: Operation, row: Row) -> bytes:
     """Returns a change as a payload of the journal."""
-    change = {"op": operation.value, "row": row}
-    return json.dumps(change, ensure_ascii=False, default=_bytes).encode()
+    return _ENCODER.encode({"op": operation.value, "row": row}).encode()
 
 
 def changes_of_payloads(payloads: Sequence[bytes]) -> tuple[list[str], list[Row]]:
@@ -64,10 +70,6 @@ def changes_of_payloads(payloads: Sequence[bytes]) -> tuple[list[str], list[Row]
         raise DecodeError(f"the record is not a change: {error}", code="not-json") from None
     rows = [{name: _datum(v) for name, v in change["row"].items()} for change in changes]
     return [change["op"] for change in changes], rows
-
-
-def _bytes(value: bytes) -> dict[str, str]:
-    return {"bytes": value.hex()}
 
 
 def _datum(value: Any) -> Datum:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -108,7 +107,7 @@ class ChangesSource(ReceivingSource[C]):
             ) from loss  # fmt: skip
         known = Progress.read(self._reader) or Progress()
         progress = Progress(chunk="" if policy == "snapshot" else known.chunk)
-        metadata = {"lsn": "", "snapshot": False, **asdict(progress)}
+        metadata = {"lsn": "", "snapshot": False, **progress._asdict()}
         await journal.append([Message(loss_payload(loss.message), metadata)])
         end = loss.end if policy == "continue" else None
         Confirmed(self.directory).reset(*(end or ()))

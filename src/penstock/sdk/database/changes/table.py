@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
@@ -107,8 +106,8 @@ class TableReceiver(ABC):
             if not self.progress.includes(transaction.position, self._number):
                 await self._follow(self.described, transaction.lsn)
                 row = await self._complete(values, before)
-                self.progress = replace(
-                    self.progress, commit=transaction.position, number=self._number
+                self.progress = self.progress._replace(
+                    commit=transaction.position, number=self._number
                 )
                 self._add(part, row, transaction)
                 await self._flush_part()
@@ -149,10 +148,10 @@ class TableReceiver(ABC):
         end = DONE if chunk.is_last else self._row_key(chunk.rows[-1])
         for index, row in enumerate(rows):
             reached = end if index == len(rows) - 1 else self._row_key(row)
-            self.progress = replace(self.progress, chunk=reached)
+            self.progress = self.progress._replace(chunk=reached)
             self._add(Operation.INSERT, row, None, chunk.lsn)
             await self._flush_part()
-        self.progress = replace(self.progress, chunk=end)
+        self.progress = self.progress._replace(chunk=end)
         await self.flush()
 
     async def flush(self) -> None:
@@ -226,7 +225,7 @@ class TableReceiver(ABC):
             "transaction": None if transaction is None else transaction.id,
             "commit_time": None if transaction is None else transaction.time,
             "snapshot": transaction is None,
-            **asdict(self.progress),
+            **self.progress._asdict(),
         }
         self._messages.append(Message(payload, metadata))
         self._size += len(payload) + _OVERHEAD
