@@ -48,6 +48,10 @@ class OneCollection:
 class TestMongodbSource(OneCollection, SourceContract):
     component = MongodbSource
     batch_limit = {"max_records": 1}
+    unsupported = {
+        **OneCollection.unsupported,
+        "test_message_above_max_message_size": "an option of changes",
+    }
 
     @pytest.fixture
     def put(self, options: dict[str, Any]) -> Any:
