@@ -29,6 +29,9 @@ _SETTINGS = {
 }
 """Settings for a few rows: generated code, pages of 16 MB for each group of rows, and Spark's UI
 would take longer than the query."""
+_HEAP = "2g"
+"""The maximum heap. The queries of many cases leave data until their session is removed, and Java
+collects a heap that is nearly full again and again."""
 
 
 def load_cases(
@@ -81,5 +84,6 @@ def case_session(
     from penstock.engine.spark_session.settings import SessionSettings
 
     conf = {**_SETTINGS, **({"spark.jars.packages": ",".join(packages)} if packages else {})}
-    with session(SessionSettings(master="local[2]", conf=conf, log_file=log_file)) as spark:
+    settings = SessionSettings(master="local[2]", conf=conf, log_file=log_file, heap=_HEAP)
+    with session(settings) as spark:
         yield spark
