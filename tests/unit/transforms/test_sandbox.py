@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -169,6 +170,9 @@ def test_a_killed_owner_leaves_no_process() -> None:
     with owner:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
+        began = psutil.Process(pid).cpu_times().user
+        while psutil.Process(pid).cpu_times().user < began + 0.3:  # until the code runs
+            time.sleep(0.02)
         owner.kill()
     for _ in range(600):
         if not _is_running(pid):
