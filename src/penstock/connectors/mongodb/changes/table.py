@@ -16,8 +16,8 @@ from penstock.sdk.operations import Operation
 class MongodbCollection(TableReceiver):
     """The receiver of the changes of a collection. A row has an `_id` and its document.
 
-    Each record of the journal has the token `reached`, after which the stream goes on. So no change
-    is received twice, and changes of one time are numbered on after a restart.
+    Each record of the journal has the token `reached`, after which the stream resumes. So no change
+    is received twice. The numbers of the changes of one time continue after a restart.
     """
 
     def __init__(self, client: Any, config: ConnectionConfig, **options: Any) -> None:
