@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-import costs
 import pytest
+
+import costs
 
 
 def test_costs_are_measured_after_modules_were_missing(monkeypatch: pytest.MonkeyPatch) -> None:
