@@ -76,8 +76,8 @@ def _connections(session: Any) -> Any:
 
 
 def _await_freed(session: Any, reference: Any) -> None:
-    """Waits until Java has freed an object. Objects of Python are released many at a time."""
-    deadline = time.monotonic() + 60
+    """Waits until Java has freed an object, less than the minute after which idle threads end."""
+    deadline = time.monotonic() + 30
     while not reference.refersTo(None):
         assert time.monotonic() < deadline
         gc.collect()
