@@ -1,0 +1,108 @@
+"""The nodes of a pipeline that a file becomes, and facts about the nodes of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock.spec.dialects.options.reading import Findings, Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
+from penstock.spec.dialects.streamling.queries import OPERATION
+from penstock.spec.dialects.streamling.settings import Settings
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
+
+_LONGEST = 50
+"""The characters of a name to which suffixes are added."""
+SECTIONS = ("sources", "transforms", "sinks")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A node of the file: its kind, its name, its map, and the nodes that it reads."""
+
+    kind: str
+    name: str
+    key: ScalarNode
+    node: MappingNode
+    inputs: tuple[str, ...] | None = ()
+    """The names in lower case; None if they are not known."""
+
+    @property
+    def type(self) -> str:
+        """The type as written."""
+        node = self.node.get("type")
+        return node.written.strip() if isinstance(node, ScalarNode) else ""
+
+    @property
+    def subject(self) -> str:
+        """The node in messages."""
+        return f'{self.kind} "{self.name}"'
+
+
+@dataclass
+class Pipeline:
+    """A file on its way to a pipeline. `names` has the names of nodes by those in the file."""
+
+    settings: Settings
+    findings: Findings
+    facts: Mapping[str, Fact]
+    """The sources and transforms by their names in lower case."""
+    names: Mapping[str, str]
+    sections: dict[str, dict[str, Entry]] = field(
+        default_factory=lambda: {section: {} for section in SECTIONS}
+    )
+
+    def add(self, section: str, name: str, tree: Tree, reading: Reading, key: ScalarNode) -> None:
+        """Adds a node at the place of a node of the file."""
+        written = _renamed(key, name)
+        self.sections[section][name] = Entry(written, to_node(tree, reading.node, key.location))
+
+    def input_of(self, reading: Reading) -> str:
+        """Returns the node that `from` names, as the text of the file if there is none."""
+        name = reading.text("from")
+        return self.names.get(name.lower(), name)
+
+    def primary_key(self, name: str) -> list[str]:
+        """Returns the key of a node of the file: its own, or that of its input; empty without."""
+        seen: set[str] = set()
+        while name and name not in seen:
+            seen.add(name)
+            fact = self.facts.get(name)
+            if fact is None:
+                return []
+            own = columns_of(fact.node.get("primary_key"))
+            if own:
+                return own
+            name = fact.inputs[0] if fact.inputs else ""
+        return []
+
+
+def columns_of(node: Node | None) -> list[str]:
+    """Returns the columns of a text with commas."""
+    text = node.written if isinstance(node, ScalarNode) and node.value is not None else ""
+    return [column.strip() for column in text.split(",") if column.strip()]
+
+
+def node_names(written: Sequence[str]) -> dict[str, str]:
+    """Returns valid names of nodes by the names of a file in lower case."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in written:
+        name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_")
+        name = name if name[:1].isalpha() else f"node_{name}"
+        name = name[:_LONGEST]
+        while name.lower() in taken:
+            name = f"{name}_"
+        taken.add(name.lower())
+        names[text.lower()] = name
+    return names
+
+
+def with_operations(name: str, default: str = "i") -> dict[str, Tree]:
+    """Returns the transform that adds the kind of change to rows that lack it."""
+    return {"type": "default", "from": name, "columns": {OPERATION: default}}
+
+
+def _renamed(key: ScalarNode, name: str) -> ScalarNode:
+    return ScalarNode(name, name, name, key.location, key.base)
