@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree, to_node
-from penstock.spec.dialects.streamling.queries import OPERATION
+from penstock.spec.dialects.streamling.queries import OPERATION, Reference
 from penstock.spec.dialects.streamling.settings import Settings
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
 
@@ -25,8 +25,13 @@ class Fact:
     name: str
     key: ScalarNode
     node: MappingNode
-    inputs: tuple[str, ...] | None = ()
-    """The names in lower case; None if they are not known."""
+    references: tuple[Reference, ...] | None = ()
+    """What the node reads; None if it is not known."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the nodes that the node reads, in lower case, as far as they are known."""
+        return tuple(reference.name for reference in self.references or ())
 
     @property
     def type(self) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from penstock.core.location import Location
+from penstock.core.text import did_you_mean
 from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.streamling import plugins, sinks, sources, transforms
 from penstock.spec.dialects.streamling.nodes import SECTIONS, Fact, Pipeline, node_names
-from penstock.spec.dialects.streamling.queries import relation_names
+from penstock.spec.dialects.streamling.queries import Reference, references
 from penstock.spec.dialects.streamling.settings import Settings
 from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode
 
@@ -96,8 +97,8 @@ def _facts(top: Reading, findings: Findings) -> Iterator[Fact]:
                     hint="add type: and the options of the node",
                 )  # fmt: skip
                 continue
-            inputs = _inputs(kind, entry.value)
-            fact = Fact(kind, entry.name, entry.key, entry.value, inputs)
+            read = _references(kind, entry.value)
+            fact = Fact(kind, entry.name, entry.key, entry.value, read)
             if not fact.type:
                 findings.error(
                     f'{kind} "{entry.name}" requires "type"', entry.key.location,
@@ -107,15 +108,16 @@ def _facts(top: Reading, findings: Findings) -> Iterator[Fact]:
             yield fact
 
 
-def _inputs(kind: str, node: MappingNode) -> tuple[str, ...] | None:
+def _references(kind: str, node: MappingNode) -> tuple[Reference, ...] | None:
     if kind == "source":
         return ()
-    text = node.get("sql")
+    text, from_ = node.get("sql"), node.get("from")
     if isinstance(text, ScalarNode):
-        names = relation_names(text.written)
-        return None if names is None else tuple(names)
-    from_ = node.get("from")
-    return (from_.written.strip().lower(),) if isinstance(from_, ScalarNode) else ()
+        found = references(text)
+        return None if found is None else tuple(found)
+    if not isinstance(from_, ScalarNode):
+        return ()
+    return (Reference(from_.written.strip().lower(), from_.location),)
 
 
 def _readable(facts: Sequence[Fact]) -> dict[str, Fact]:
@@ -143,14 +145,23 @@ def _check_names(facts: Sequence[Fact], findings: Findings) -> None:
 
 
 def _check_inputs(facts: Sequence[Fact], pipeline: Pipeline) -> None:
-    """Reports nodes that nothing reads, unless the inputs of a query are not known."""
-    read = {name for fact in facts for name in fact.inputs or ()}
-    if any(fact.inputs is None for fact in facts):
+    """Reports unknown nodes that are read, and nodes that nothing reads.
+
+    Nothing is reported of the latter if it is not known which nodes a query reads.
+    """
+    unknown = [r for fact in facts for r in fact.references or () if r.name not in pipeline.facts]
+    for reference in unknown:
+        pipeline.findings.error(
+            f'there is no source or transform "{reference.name}"', reference.where,
+            code="unknown-input", hint=did_you_mean(reference.name, list(pipeline.facts)),
+        )  # fmt: skip
+    if unknown or any(fact.references is None for fact in facts):
         return
+    read = {name for fact in facts for name in fact.inputs}
     for name, fact in pipeline.facts.items():
         if name not in read and fact.type != "dynamic_table":
             pipeline.findings.error(
-                f"nothing reads {fact.subject}", fact.key.location, code="unread-node",
+                f"nothing reads {fact.subject}", fact.key.location, code=f"unused-{fact.kind}",
                 hint="remove it, or connect it to a transform or a sink",
             )  # fmt: skip
 

@@ -253,7 +253,7 @@ READERS: dict[str, Callable[[Fact, Reading, Reading, Pipeline], None]] = {
 
 
 def _keys(reading: Reading) -> dict[str, Tree] | None:
-    keys = {
+    keys: dict[str, Tree] = {
         "access_key": reading.get("access_key_id"), "secret_key": reading.get("secret_access_key"),
         "session_token": reading.get("session_token"),
     }  # fmt: skip

@@ -5,12 +5,14 @@ Queries are those of DataFusion. A query whose input has the column `_gs_op` has
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from penstock.core.location import Location
 from penstock.core.names import quote_name
 from penstock.spec.tree.nodes import ScalarNode
 from penstock.sql.datafusion.meaning.queries import translate_query
-from penstock.sql.text.clauses import Query, Select
+from penstock.sql.text.clauses import Item, Query, Select
 from penstock.sql.text.edits import Edit, Translation
 from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import Sql, read_sql
@@ -40,14 +42,22 @@ def translate_condition(text: ScalarNode) -> str:
     return translate_query(_edit(Translation.of(text.written), _quoted_names)).text
 
 
-def relation_names(text: str) -> list[str] | None:
-    """Returns the relations that a query reads, in lower case; None if they are not known."""
-    sql = read_sql(text.rstrip().removesuffix(";"))
+@dataclass(frozen=True)
+class Reference:
+    """A node that a node reads, by its name in lower case, and the place of the name."""
+
+    name: str
+    where: Location
+
+
+def references(text: ScalarNode) -> list[Reference] | None:
+    """Returns the relations that a query reads; None if they are not known."""
+    sql = read_sql(text.written.rstrip().removesuffix(";"))
     query = read_query(sql) if sql is not None else None
     if sql is None or query is None:
         return None
     found = [
-        name
+        Reference(name, text.locate_span(*_place(sql, *source.part)))
         for select in query.walk()
         for source in select.sources
         if (name := _relation(sql, *source.part)) is not None and name not in query.ctes
@@ -55,9 +65,13 @@ def relation_names(text: str) -> list[str] | None:
     return found if found and all(len(select.sources) == 1 for select in query.walk()) else None
 
 
-def _edit(translation: Translation, rule: object) -> Translation:
+def _place(sql: Sql, first: int, last: int) -> tuple[int, int]:
+    return sql[first].start, sql[last - 1].end
+
+
+def _edit(translation: Translation, rule: Callable[[Sql], Iterable[Edit]]) -> Translation:
     sql = read_sql(translation.text)
-    edits = list(rule(sql)) if sql is not None and callable(rule) else []
+    edits = list(rule(sql)) if sql is not None else []
     return translation.edit(edits) if edits else translation
 
 
@@ -94,7 +108,7 @@ def _relations(sql: Sql, names: Mapping[str, str]) -> Iterator[Edit]:
             if target is None or name is None or target.lower() == name:
                 continue
             alias = "" if source.alias else f" AS {quote_name(name.rpartition('.')[2])}"
-            yield Edit(sql[first].start, sql[last - 1].end, f"{target}{alias}")
+            yield Edit(*_place(sql, first, last), f"{target}{alias}")
             yield from _qualifiers(sql, name, select)
 
 
@@ -153,8 +167,8 @@ def _operation_of(sql: Sql, select: Select) -> Iterator[Edit]:
     yield Edit(end, end, f", {OPERATION}")
 
 
-def _items(items: Sequence[object]) -> tuple[int, int]:
-    return items[0].part[0], items[-1].part[1]  # type: ignore[attr-defined]
+def _items(items: Sequence[Item]) -> tuple[int, int]:
+    return items[0].part[0], items[-1].part[1]
 
 
 def _has_operation(name: str | None, is_star: bool, excluded: frozenset[str]) -> bool:

@@ -273,7 +273,9 @@ READERS: dict[str, Callable[[Fact, Reading, Pipeline], None]] = {
 
 
 def _column_types(reading: Reading, time: str | None) -> dict[str, Tree]:
-    types: dict[str, Tree] = {"is_deleted": "UInt8"} | ({time: "DateTime"} if time else {})
+    types: dict[str, Tree] = {"is_deleted": "UInt8"}
+    if time is not None:
+        types[time] = "DateTime"
     for name in ("schema_override", "schema_overrides"):
         node = reading.get(name)
         if isinstance(node, MappingNode):
