@@ -21,7 +21,7 @@ from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode
 _ROWS = "rows are passed on as they arrive"
 _MEMORY = "received changes are in the journal of the run"
 _LOGIN = (
-    "host! = `url`", "port:integer = `url`", "database! = `url`", "password = `auth.password`",
+    "host! = `url`", "port = `url`", "database! = `url`", "password = `auth.password`",
 )  # fmt: skip
 _KEYS = (
     "access_key_id = `auth.access_key`", "secret_access_key = `auth.secret_key`",
@@ -29,8 +29,8 @@ _KEYS = (
 )  # fmt: skip
 PLUGINS: Mapping[str, Options] = {
     "basic_plugin.random_source": options(
-        "max_rows:integer = `rows`; by default 100",
-        "record_batch_size:integer = `rate`", "batch_sleep_ms:integer = `rate`",
+        "max_rows = `rows`; by default 100",
+        "record_batch_size = `rate`", "batch_sleep_ms = `rate`",
         unneeded("stop_when_exhausted", "the source ends after its last row"),
     ),
     "basic_plugin.filter_transform": options("* = a column and its text, in `where`"),
@@ -45,7 +45,7 @@ PLUGINS: Mapping[str, Options] = {
     "mysql_sink": options(
         *_LOGIN, "user! = `auth.username`", "table! = `table`",
         "primary_key = `primary_key`", refused("on_conflict", "rows replace rows of their key"),
-        "sslmode = `tls`", "batch_size:integer = `batch.max_records`",
+        "sslmode = `tls`", "batch_size = `batch.max_records`",
     ),
     "sqs": options(
         "queue_url! = `queue`", "region = `region`", "endpoint_url = `endpoint_url`", *_KEYS,
@@ -102,13 +102,15 @@ def plugin(fact: Fact, node: MappingNode, pipeline: Pipeline) -> None:
 
 def unknown_type(fact: Fact, known: list[str], pipeline: Pipeline) -> bool:
     """Reports a type that is a misspelling of a known one. Returns whether it is."""
+    if fact.type in PLUGINS or fact.type in MISSING or "." in fact.type:
+        return False
     hint = did_you_mean(fact.type, known)
-    if hint is not None and "." not in fact.type:
+    if hint is not None:
         pipeline.findings.error(
             f'there is no {fact.kind} "{fact.type}"', _type_place(fact), code="unknown-type",
             hint=hint,
         )  # fmt: skip
-    return hint is not None and "." not in fact.type
+    return hint is not None
 
 
 def _divided(node: MappingNode) -> tuple[MappingNode, MappingNode]:
@@ -151,10 +153,10 @@ def random_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline
     """Adds random rows."""
     sleep, size = inner.text("batch_sleep_ms", "1000"), inner.text("record_batch_size", "10")
     rows = inner.text("max_rows", "100")
-    rate = int(size) * 1000 / int(sleep) if sleep.isdigit() and size.isdigit() else 10
+    is_paced = sleep.isdigit() and size.isdigit() and int(sleep) > 0
     tree: dict[str, Tree] = {
         "type": "generate", "rows": int(rows) if rows.isdigit() else rows,
-        "rate": rate if sleep != "0" else None,
+        "rate": int(size) * 1000 / int(sleep) if is_paced else None,
         "fields": {
             "num_field": {"type": "integer", "max": 1000}, "alphanumeric_field": "uuid",
             OPERATION: {"type": "choice", "of": ["i", "u", "d"], "weights": [8, 1, 1]},
@@ -210,7 +212,7 @@ def mysql_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -
         nodes.with_operations()
         nodes.select("_rows", f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} "
                      f"WHERE lower({OPERATION}) <> 'd'")  # fmt: skip
-    nodes.write(tree)
+    nodes.write(tree, rows=inner.text("batch_size"))
 
 
 def sqs(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:

@@ -52,12 +52,13 @@ class Reference:
 
 def references(text: ScalarNode) -> list[Reference] | None:
     """Returns the relations that a query reads; None if they are not known."""
-    sql = read_sql(text.written.rstrip().removesuffix(";"))
+    translation = _edit(Translation.of(text.written.rstrip().removesuffix(";")), _quoted_names)
+    sql = read_sql(translation.text)
     query = read_query(sql) if sql is not None else None
     if sql is None or query is None:
         return None
     found = [
-        Reference(name, text.locate_span(*_place(sql, *source.part)))
+        Reference(name, text.locate_span(*map(translation.origin, _place(sql, *source.part))))
         for select in query.walk()
         for source in select.sources
         if (name := _relation(sql, *source.part)) is not None and name not in query.ctes

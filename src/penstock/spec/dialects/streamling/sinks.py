@@ -106,9 +106,10 @@ class SinkNodes:
         tree = {**with_operations(self.input), "operation_column": OPERATION}
         self.above("_changes", {**tree, "primary_key": self.key or None})
 
-    def write(self, tree: dict[str, Tree], section: str = "") -> None:
-        """Adds the sink. `section` has the settings of its batches."""
-        node = {**tree, "from": self.input, "batch": self._batch(section), "labels": self.labels}
+    def write(self, tree: dict[str, Tree], section: str = "", rows: str = "") -> None:
+        """Adds the sink. `section` has the settings of its batches, `rows` is their size."""
+        batch = {"max_records": int(rows)} if rows.isdigit() else self._batch(section)
+        node = {**tree, "from": self.input, "batch": batch, "labels": self.labels}
         self.pipeline.add("sinks", self.name, node, self.reading, self.fact.key)
 
     def _batch(self, section: str) -> dict[str, Tree] | None:
@@ -118,7 +119,7 @@ class SinkNodes:
             rows = settings.number(f"{section}.batch_size")
         if section and seconds is None:
             text = settings.text(f"{section}.batch_flush_interval")
-            return {"max_records": rows, "interval": text} if rows or text else None
+            return {"max_records": rows, "interval": text or None} if rows or text else None
         interval = None if seconds is None else f"{round(seconds * 1e6)}us"
         return {"max_records": rows, "interval": interval} if rows or interval else None
 

@@ -22,7 +22,7 @@ from penstock.spec.dialects.streamling.types import NAMES, column_type
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
 _BATCH = "Spark makes batches of the rows that have arrived"
-_WRITER = "each record is read by the schema with which it was written"
+_WRITER = "each record is read by its own schema, and becomes one of the first run"
 _COMMON = ("type!", "primary_key = `primary_key`", TELEMETRY_OPTION)
 _FORMATS = ("avro", "json")
 _FILES = {"parquet": "parquet", "csv": "csv", "json": "json", "ndjson": "json", "jsonl": "json",

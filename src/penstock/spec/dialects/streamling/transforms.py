@@ -118,12 +118,11 @@ def dynamic_table(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     query = None
     if isinstance(text, ScalarNode):
         query = translate(text, pipeline.names, operations=False)
-    for option in ("time_column",):
-        if query is None and reading.get(option) is not None:
-            reading.findings.warn(
-                f'"{option}" of {reading.subject} has no effect without sql: no query sets it',
-                reading.where(option),
-            )  # fmt: skip
+    elif reading.get("time_column") is not None:
+        reading.findings.warn(
+            f'"time_column" of {reading.subject} has no effect without sql: no query sets it',
+            reading.where("time_column"),
+        )
     tree: dict[str, Tree] = {
         "type": "dynamic_table", "sql": query,
         "storage": _storage(reading, pipeline) if backend == "postgres" else None,
@@ -145,7 +144,8 @@ def _storage(reading: Reading, pipeline: Pipeline) -> dict[str, Tree]:
     default = settings.text("dynamic_table_backend.postgres.dt_schema_name", "streamling")
     schema = reading.text("schema") or default
     table = f"{schema}.{reading.text('backend_entity_name')}"
-    return {"type": "postgres", **to.postgres_tables(settings), "table": table}
+    connection = to.postgres_tables(settings)
+    return {"type": "postgres", **connection, "table": table, "create_schema": True}
 
 
 def _cache(reading: Reading, pipeline: Pipeline) -> dict[str, Tree] | None:
