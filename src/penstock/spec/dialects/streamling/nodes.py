@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.spec.dialects.options.reading import Findings, Reading
@@ -15,6 +15,20 @@ from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
 _LONGEST = 50
 """The characters of a name to which suffixes are added."""
 SECTIONS = ("sources", "transforms", "sinks")
+
+
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "start": ("starting_offsets", "start_at"), "format": ("data_format",),
+    "table": ("table_name", "landing_table"), "aggregate_table": ("agg_table",),
+    "aggregates": ("aggregate",), "query": ("filter", "columns", "start_at"),
+    "key_columns": ("primary_key",), "order_columns": ("primary_key",),
+    "metadata": ("include_metadata",), "watch": ("mode",), "framing": ("one_row_per_request",),
+    "create": ("topic_partitions",), "engine": ("version_column_name",), "sql": ("filter",),
+    "column_types": ("schema_override", "schema_overrides"), "labels": ("telemetry",),
+    "batch": ("batch_flush_interval", "batch_size"), "cache": ("cache_refresh_debounce_ms",),
+    "storage": ("backend_entity_name",), "reject": ("skip_on_error",), "every": ("sample_every",),
+}  # fmt: skip
+"""The options of the file that an option is made of, if they have other names."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +72,19 @@ class Pipeline:
         default_factory=lambda: {section: {} for section in SECTIONS}
     )
 
-    def add(self, section: str, name: str, tree: Tree, reading: Reading, key: ScalarNode) -> None:
-        """Adds a node at the place of a node of the file."""
-        written = _renamed(key, name)
-        self.sections[section][name] = Entry(written, to_node(tree, reading.node, key.location))
+    def add(
+        self, section: str, name: str, tree: Mapping[str, Tree], reading: Reading, key: ScalarNode
+    ) -> None:
+        """Adds a node at the place of a node of the file, and options at those of its options."""
+        placed = {option: _placed(option, value, reading) for option, value in tree.items()}
+        node = to_node(placed, reading.node, key.location)
+        self.sections[section][name] = Entry(_renamed(key, name), node)
+
+    def remove_since(self, known: Mapping[str, Collection[str]]) -> None:
+        """Removes the nodes that are not among known names, by section."""
+        for section, nodes in self.sections.items():
+            for name in [name for name in nodes if name not in known[section]]:
+                del nodes[name]
 
     def input_of(self, reading: Reading) -> str:
         """Returns the node that `from` names, as the text of the file if there is none."""
@@ -107,6 +130,15 @@ def node_names(written: Sequence[str]) -> dict[str, str]:
 def with_operations(name: str, default: str = "i") -> dict[str, Tree]:
     """Returns the transform that adds the kind of change to rows that lack it."""
     return {"type": "default", "from": name, "columns": {OPERATION: default}}
+
+
+def _placed(option: str, value: Tree, reading: Reading) -> Tree:
+    """Returns the value of an option at the place of the option of the file that it is made of."""
+    for name in (option, *_OPTIONS.get(option, ())):
+        entry = reading.node.entry(name)
+        if entry is not None and value is not None:
+            return to_node(value, entry.value, entry.value.location)
+    return value
 
 
 def _renamed(key: ScalarNode, name: str) -> ScalarNode:

@@ -167,6 +167,15 @@ def _check_inputs(facts: Sequence[Fact], pipeline: Pipeline) -> None:
 
 
 def _add(fact: Fact, pipeline: Pipeline) -> None:
+    """Adds the nodes of a node of the file, unless it has errors."""
+    before = {section: [*nodes] for section, nodes in pipeline.sections.items()}
+    count = len(pipeline.findings.errors)
+    _read(fact, pipeline)
+    if len(pipeline.findings.errors) > count:
+        pipeline.remove_since(before)
+
+
+def _read(fact: Fact, pipeline: Pipeline) -> None:
     known = _KNOWN[fact.kind]
     if fact.type in known:
         subject = f"{fact.subject} ({fact.type})"
