@@ -54,7 +54,7 @@ def _shown_of_streamling(row: Row) -> str:
         )
     tests = {
         "source": "test_source", "transform": "test_transform", "sink": "test_sink",
-        "setting": "test_setting", "part": "test_source",
+        "setting": "test_setting", "part": "test_source", "function": "test_functions",
     }  # fmt: skip
     if kind == "part" and name in ("`group_by`", "`aggregate`"):
         return "test_sink"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import streamling_examples as examples
@@ -15,6 +17,7 @@ from penstock.spec.dialects.options.reading import Findings
 from penstock.spec.dialects.streamling import plugins, sinks, sources, transforms
 from penstock.spec.dialects.streamling.application import SETTINGS, find_setting
 from penstock.spec.dialects.streamling.front_end import StreamlingFrontEnd
+from penstock.spec.dialects.streamling.functions import FUNCTIONS
 
 SECRET = {
     "STREAMLING__HTTP_SECRET_HEADER__API_KEY": "X-Key",
@@ -85,6 +88,48 @@ def test_setting(
         monkeypatch.setenv(f"STREAMLING__{name}", value)
         assert find_setting(name.replace("__", ".").lower()) is not None
     assert_nodes(read(tmp_path, INPUT, SINK, text), expected)
+
+
+def call(name: str, *arguments: object) -> object:
+    """The result of a function of SQL."""
+    function = FUNCTIONS[name]
+    args, code = function["args"], str(function["code"])
+    assert isinstance(args, Mapping)
+    made: dict[str, Any] = {}
+    exec(f"def f({', '.join(args)}):\n{textwrap.indent(code, ' ')}", made)
+    return made["f"](*arguments)
+
+
+def test_functions(tmp_path: Path) -> None:
+    largest, least = str(2**256 - 1), str(-(2**255))
+    assert call("to_u256", largest) == largest
+    assert call("u256_sub", largest, "1") == str(2**256 - 2)
+    assert call("u256_add", "1", "2") == "3"
+    assert call("i256_mul", "-3", "5") == "-15"
+    assert [call("i256_div", "-7", "2"), call("i256_mod", "-7", "2")] == ["-3", "-1"]
+    assert [call("u256_div", "7", "2"), call("u256_mod", "7", "2")] == ["3", "1"]
+    for name, *arguments in (
+        ("to_u256", "-1"), ("to_u256", "x"), ("u256_add", largest, "1"), ("i256_neg", least),
+        ("u256_sub", "1", "2"), ("u256_div", "1", "0"), ("i256_abs", least),
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            call(name, *arguments)
+    assert call("to_int64", str(2**64 - 1)) == -1
+    assert call("to_int64", str(2**64)) is None
+    assert call("_gs_conv_base", "ff", 16, 2) == "11111111"
+    assert call("_gs_conv_base", "zz", 16, 2) is None
+    assert call("_gs_from_base58", "112") == b"\0\0\1"
+    assert call("_gs_hex_to_byte", "0x0aFF") == b"\x0a\xff"
+    assert call("_gs_byte_to_hex", b"\x0a\xff") == "0aff"
+    assert call("reverse_bytes32", b"ab") == b"ba"
+    assert UUID(str(call("uuid7"))).version == 7
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        f"{INPUT}\ntransforms: {{n: {{type: sql, primary_key: k, sql: 'SELECT U256_ADD(k, 1) k, "
+        f"u256_to_string(k) FROM i'}}}}\nsinks: {{s: {{type: print, from: n}}}}\n"
+    )
+    data = StreamlingFrontEnd().read_document(str(file)).root.data()
+    assert [*data["functions"]] == ["u256_to_string", "u256_add"]
 
 
 def test_every_component_has_an_example() -> None:

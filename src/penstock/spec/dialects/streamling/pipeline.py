@@ -11,6 +11,7 @@ from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.streamling import plugins, sinks, sources, transforms
+from penstock.spec.dialects.streamling.functions import called_functions
 from penstock.spec.dialects.streamling.nodes import SECTIONS, Fact, Pipeline, node_names
 from penstock.spec.dialects.streamling.queries import Reference, references
 from penstock.spec.dialects.streamling.settings import Settings
@@ -55,7 +56,9 @@ def to_pipeline(root: MappingNode, settings: Settings, findings: Findings) -> Ma
               root.location, root.base))
         for name, nodes in pipeline.sections.items() if nodes
     ]  # fmt: skip
-    return MappingNode((*_head(root, settings), *sections, *others), root.location, root.base)
+    return MappingNode(
+        (*_head(root, settings, facts), *sections, *others), root.location, root.base
+    )
 
 
 def _unwrapped(root: MappingNode) -> MappingNode:
@@ -67,18 +70,20 @@ def _unwrapped(root: MappingNode) -> MappingNode:
     return MappingNode((*others, *inner.entries), root.location, root.base)
 
 
-def _head(root: MappingNode, settings: Settings) -> Iterator[Entry]:
-    """Yields the name of the pipeline and the functions of its plugins."""
+def _head(root: MappingNode, settings: Settings, facts: Sequence[Fact]) -> Iterator[Entry]:
+    """Yields the name of the pipeline, the functions of its queries and those of its plugins."""
+    texts = [text for fact in facts if isinstance(text := fact.node.get("sql"), ScalarNode)]
     tree: dict[str, Tree] = {
         "name": settings.written("application_id") or root.get("name"),
-        "function_files": _functions(settings),
+        "functions": called_functions(texts),
+        "function_files": _function_files(settings),
     }
     node = to_node(tree, root)
     assert isinstance(node, MappingNode)
     yield from node.entries
 
 
-def _functions(settings: Settings) -> Sequence[str] | None:
+def _function_files(settings: Settings) -> Sequence[str] | None:
     path = Path(settings.text("plugin.path"))
     if path.suffix == ".py":
         return [str(path.absolute())]

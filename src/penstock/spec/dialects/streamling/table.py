@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from penstock.spec.dialects.options.declarations import Options
 from penstock.spec.dialects.options.listing import Row, list_missing, list_options
 from penstock.spec.dialects.streamling.application import SETTINGS
+from penstock.spec.dialects.streamling.functions import FUNCTIONS
+from penstock.spec.dialects.streamling.functions import MISSING as NO_FUNCTIONS
 from penstock.spec.dialects.streamling.pipeline import TOP
 from penstock.spec.dialects.streamling.plugins import ENVELOPE, MISSING, PLUGINS
 from penstock.spec.dialects.streamling.sinks import SINKS
@@ -48,6 +50,9 @@ def rows() -> Iterator[Row]:
     """Yields the rows of the table."""
     yield from list_options(KINDS, _becomes)
     yield from list_missing(MISSING)
+    for name in FUNCTIONS:
+        yield Row(f"function `{name}`", "", "a function in Python, in `functions`")
+    yield from list_missing({f"{name}()": reason for name, reason in NO_FUNCTIONS.items()})
     yield Row("checkpoints", "", "each batch is a checkpoint, in the state directory")
     yield Row("side outputs", "", "missing: read the source with another sink or transform")
     yield Row("plugins in Rust", "", "missing: write the component in Python")
