@@ -145,6 +145,9 @@ class Window(Config):
     """The number of batches of a sliding window."""
     slide: int | None = Field(default=None, ge=1)
     """The number of batches between the starts of two sliding windows."""
+    rest: Literal["write", "keep"] = "write"
+    """Batches after the last complete sliding window: they are written as a shorter window, or kept
+    in the state of the run for the next windows."""
     join: Join | None = None
     """A query over the inputs of a window."""
 
@@ -154,6 +157,8 @@ class Window(Config):
             raise ValueError("expected both size and slide, or neither")
         if self.size is not None and self.slide is not None and self.slide > self.size:
             raise ValueError("expected a slide that is not larger than the size")
+        if self.rest == "keep" and self.size is None:
+            raise ValueError("expected rest: keep with size and slide")
         return self
 
 
@@ -283,3 +288,10 @@ class StepsConfig(Config):
     failures: StepsOutput | None = None
     """The rows that are written for a batch on which a step fails: its input, with the column
     `failed`. By default the input becomes a dead letter."""
+
+    @model_validator(mode="after")
+    def _check_rest(self) -> StepsConfig:
+        keeps = self.window is not None and self.window.rest == "keep"
+        if keeps and any(each.files or each.tables for each in self.inputs.values()):
+            raise ValueError("expected rest: write for inputs of files and tables, which end")
+        return self
