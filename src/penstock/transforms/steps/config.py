@@ -199,9 +199,9 @@ class RedisLookup(Config):
 class Step(Config):
     """A step of a batch. Each type has its own options."""
 
-    type: Literal["decode", "encode", "sql", "python", "vrl", "merge"]
-    """`decode` a column into columns, `encode` rows into a column, `sql`, `python`, `vrl`, or
-    `merge` batches."""
+    type: Literal["decode", "encode", "sql", "python", "vrl", "wasm", "merge"]
+    """`decode` a column into columns, `encode` rows into a column, `sql`, `python`, `vrl`, `wasm`,
+    or `merge` batches."""
     codec: Codec | None = None
     """The format of `decode` and `encode`."""
     column: str = VALUE
@@ -217,9 +217,12 @@ class Step(Config):
     code: str | None = None
     """The code of `python`, or the program of `vrl`."""
     module: str | None = None
-    """The module of the function, in place of the code."""
+    """The module of the function, in place of the code; of `wasm` a file in text or binary form."""
     function: str | None = None
-    """The function: from a RecordBatch to a list of RecordBatches."""
+    """The function: from a RecordBatch to a list of RecordBatches; of `wasm` from a row to a row,
+    as JSON."""
+    fuel: int = Field(default=10_000_000, ge=1)
+    """The maximum number of instructions of `wasm` for a row."""
     python_path: list[str] = []
     """Directories of modules."""
     count: int | None = Field(default=None, ge=1)
@@ -229,7 +232,7 @@ class Step(Config):
     def _check_required(self) -> Step:
         required = {
             "decode": "codec", "encode": "codec", "sql": "query", "python": "function",
-            "vrl": "code", "merge": "count",
+            "vrl": "code", "wasm": "module", "merge": "count",
         }[self.type]  # fmt: skip
         if getattr(self, required) is None:
             raise ValueError(f'the step "{self.type}" requires "{required}"')

@@ -77,7 +77,7 @@ class Steps(Transform[StepsConfig]):
         queries += [config.window.join.query] if config.window and config.window.join else []
         return not (
             any(_VOLATILE.search(query) for query in queries)
-            or any(step.type == "python" or step.lookups for step in config.steps)
+            or any(step.type in {"python", "wasm"} or step.lookups for step in config.steps)
             or any(each.metadata or each.files or each.tables for each in self._inputs.values())
         )
 
@@ -204,6 +204,7 @@ class Steps(Transform[StepsConfig]):
         if self._windows is not None:
             units, rest = self._windows.merge(list(units))
             yield from (Carried(index) for unit in rest for index in unit.indexes)
+        failed: set[int] = set()
         for item in failures_as_items(self._items(units), written):
             if item.error is None:
                 assert item.batch is not None
@@ -212,8 +213,9 @@ class Steps(Transform[StepsConfig]):
                 for unit in item.units:
                     yield self._completed(self._failures.rows(unit.original), schema, failed=True)
             elif self.whole_batches:
-                indexes = {index: None for unit in item.units for index in unit.indexes}
-                yield from (Failure(index, item.error) for index in indexes)
+                indexes = {index for unit in item.units for index in unit.indexes}
+                yield from (Failure(index, item.error) for index in sorted(indexes - failed))
+                failed |= indexes
             else:
                 raise FailedRow(item.units[0].indexes[0], item.error)
 

@@ -10,14 +10,11 @@ from penstock.spec.dialects.arkflow.reading import Findings, Reading
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
 
 _VECTORS = "Penstock has no components of models and vector stores"
-REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("milvus", "qdrant", "pgvector", "embedding", "llm", "vector_search", "milvus_search",
-         "pgvector_search"),
-        _VECTORS,
-    ),
-    "wasm": "modules of WebAssembly are not supported yet",
-}  # fmt: skip
+REFUSED: Mapping[str, str] = dict.fromkeys(
+    ("milvus", "qdrant", "pgvector", "embedding", "llm", "vector_search", "milvus_search",
+     "pgvector_search"),
+    _VECTORS,
+)  # fmt: skip
 """Components of ArkFlow that Penstock does not have, each with the reason."""
 
 
