@@ -19,8 +19,9 @@ HEALTH = options(
     "enabled:boolean", "address", "health_path", "readiness_path", "liveness_path",
     *(unneeded(name, _CONTROL) for name in (
         "api_prefix", "api_token", "cors_origins", "hub_url", "node_id", "node_token",
-        "agent_lease_ttl_ms", "agent_session_ttl_ms", "data_port", "data_host", "observability",
+        "agent_lease_ttl_ms", "agent_session_ttl_ms", "data_port", "data_host",
     )),
+    unneeded("observability", "the endpoints and /metrics are at the address"),
 )  # fmt: skip
 TOP: Options = options(
     Option("streams", "list"), "jobs:list = streams, of chains of operators without state",
