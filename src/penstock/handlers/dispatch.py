@@ -23,7 +23,8 @@ class Dispatch(Handler):
         super().__init__()
         self._create = create
         self._handlers: dict[str, Handler] = {}
-        create()
+        handler = create()
+        self.makes_batches, self.fails_by_row = handler.makes_batches, handler.fails_by_row
 
     def save(self) -> bytes:
         states = {group: each.save() for group, each in self._handlers.items()}

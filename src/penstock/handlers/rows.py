@@ -106,3 +106,25 @@ def append_column(batch: pa.RecordBatch, field: pa.Field, values: pa.Array) -> p
         raise HandlerError.missing(f"Duplicate of column names: {field.name}")
     schema = batch.schema.append(field)
     return pa.RecordBatch.from_arrays([*batch.columns, values], schema=schema)
+
+
+def changed_rows(batch: pa.RecordBatch, names: Sequence[str]) -> list[int]:
+    """Returns the rows whose values of columns differ from those of the row before.
+
+    0.0 equals -0.0, and null equals null. Missing columns are ignored.
+    """
+    changes = np.zeros(max(batch.num_rows - 1, 0), bool)
+    for name in names:
+        if (values := column(batch, name)) is not None:
+            changes |= _differences(values)
+    return (np.flatnonzero(changes) + 1).tolist()
+
+
+def _differences(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Returns whether each value but the first differs from the one before it."""
+    codes = np.asarray(values.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False))
+    differences: npt.NDArray[np.bool_] = codes[1:] != codes[:-1]
+    if pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        differences &= numbers[1:] != numbers[:-1]
+    return differences
