@@ -1,7 +1,7 @@
 """The handler `merge`: rows of several inputs in one order.
 
 Input: a time column, and a column `input` with the number of the input of each row. Output: the
-rows in the order of their times, then of their inputs; rows of an input keep their order. A row
+rows without this column, in the order of their times, then of their inputs. A row
 that is earlier than a row before it in its input has the place of this row. A row is output once
 each other input has a row that is not before it, so the order does not depend on the times of
 arrival.
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.handlers.handler import Batches, Handler
-from penstock.handlers.rows import Indexes, concatenate, take, ticks, time_values
+from penstock.handlers.rows import Indexes, aligned, concatenate, take, ticks, time_values
 from penstock.handlers.state import decode, encode
 
 _FIRST = -(2**63)
@@ -45,15 +45,15 @@ class Merge(Handler):
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         places = self._new_places(batch)
-        waiting = [batch] if self._waiting is None else [self._waiting, batch]
-        (rows,) = concatenate(waiting)
+        waiting = [] if self._waiting is None else [aligned(self._waiting, batch.schema)]
+        (rows,) = concatenate([*waiting, batch])
         places = np.concatenate([self._places, places])
         inputs = _integers(rows.column(self._input))
         order = np.lexsort((inputs, places))
         rows, places, inputs = take(rows, order), places[order], inputs[order]
         ready = self._ready(places, inputs)
         self._waiting, self._places = rows.slice(ready), places[ready:]
-        return [rows.slice(0, ready)]
+        return [rows.slice(0, ready).drop_columns([self._input])]
 
     def _new_places(self, batch: pa.RecordBatch) -> Indexes:
         """Returns the latest time of its input for each row, in ticks."""

@@ -100,6 +100,16 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the columns of a schema: null where the batch lacks a column."""
+    columns = [column(batch, field.name) for field in schema]
+    arrays = [
+        pa.nulls(batch.num_rows, field.type) if values is None else values.cast(field.type)
+        for field, values in zip(schema, columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def append_column(batch: pa.RecordBatch, field: pa.Field, values: pa.Array) -> pa.RecordBatch:
     """Returns a batch with one more column. Raises HandlerError if its name is in use."""
     if field.name in batch.schema.names:

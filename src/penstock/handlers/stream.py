@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from penstock.handlers.errors import HandlerError
 from penstock.handlers.handler import Batches, Dropped, Handler
 from penstock.handlers.metadata import TIME_COLUMN, schema_value
-from penstock.handlers.rows import changed_rows, column, concatenate
+from penstock.handlers.rows import aligned, changed_rows, column, concatenate
 from penstock.handlers.state import decode, encode
 
 FAILED = "handler-failed"
@@ -53,13 +54,11 @@ class Stream(Handler):
         """Returns the batches that are complete, and keeps the last one."""
         if not rows.num_rows:
             return []
-        (joined,) = concatenate([rows] if self._last is None else [self._last, rows])
+        last = [] if self._last is None else [aligned(self._last, rows.schema)]
+        (joined,) = concatenate([*last, rows])
         starts = [0, *changed_rows(joined, self._batch)]
         self._last = joined.slice(starts[-1])
-        return [
-            joined.slice(start, end - start)
-            for start, end in zip(starts[:-1], starts[1:], strict=True)
-        ]
+        return [joined.slice(start, end - start) for start, end in pairwise(starts)]
 
     def _through(self, batches: Batches, first: int) -> Batches:
         """Returns the output of the handlers from `first` on."""
@@ -103,6 +102,4 @@ def _in_order(rows: pa.RecordBatch) -> Batches:
     known = pc.fill_null_forward(times.cast(pa.int64())).fill_null(-(2**63))
     ticks = known.to_numpy(zero_copy_only=False)
     starts = [0, *(np.flatnonzero(ticks[1:] < ticks[:-1]) + 1).tolist(), len(ticks)]
-    return [
-        rows.slice(start, end - start) for start, end in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    return [rows.slice(start, end - start) for start, end in pairwise(starts)]
