@@ -81,6 +81,7 @@ class Stream(Handler):
         try:
             outputs = handler.handle(batch)
         except (HandlerError, pa.ArrowException) as error:
+            handler.take_dropped()
             if batch.num_rows > 1:
                 half = batch.num_rows // 2
                 yield from self._attempts(handler, batch.slice(0, half))

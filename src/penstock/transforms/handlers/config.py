@@ -200,21 +200,28 @@ class HandlersConfig(Config):
     the first row of the next one. Without these columns the batches are the windows."""
 
     @model_validator(mode="after")
-    def _check_batches(self) -> Self:
-        _check_batches(self.handlers, bool(self.batch))
+    def _check_order(self) -> Self:
+        check_order(self.handlers, bool(self.batch))
         return self
 
 
-def _check_batches(handlers: Sequence[HandlerSpec], has_batches: bool) -> None:
-    """Raises ValueError for a handler of batches where there are none."""
+def check_order(handlers: Sequence[HandlerSpec], has_batches: bool) -> None:
+    """Raises ValueError for a handler whose result would depend on the division of the rows."""
+    has_groups = False
     for each in handlers:
         inner = each.handler if isinstance(each, Dispatch) else each
         needs = isinstance(inner, Sort | Aggregate | Join)
         needs = needs or (isinstance(inner, Derivative) and inner.no_wait)
         if needs and not has_batches:
-            what = "derivative with no_wait" if isinstance(inner, Derivative) else inner.type
+            name = "derivative with no_wait" if isinstance(inner, Derivative) else inner.type
             raise ValueError(
-                f"expected batches for {what}: set batch to the columns that the rows of a batch "
+                f"expected batches for {name}: set batch to the columns that the rows of a batch "
                 "share, or add a window before it"
             )
+        if has_groups and isinstance(each, Derivative | Threshold):
+            raise ValueError(
+                f"expected dispatch for {each.type} after group, because rows of several groups "
+                f"have no order: write {{type: dispatch, handler: {{type: {each.type}, ...}}}}"
+            )
+        has_groups = has_groups or (isinstance(each, Group) and not has_batches)
         has_batches = has_batches or isinstance(inner, Window | DynamicWindow)
