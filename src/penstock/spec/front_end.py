@@ -25,6 +25,9 @@ DEFAULT = "yaml"
 BUILT_IN = {
     "sql": "penstock.spec.script.front_end:ScriptFrontEnd",
     "arkflow": "penstock.spec.dialects.arkflow.front_end:ArkflowFrontEnd",
+    "stream_data_processor": (
+        "penstock.spec.dialects.stream_data_processor.front_end:StreamDataProcessorFrontEnd"
+    ),
     DEFAULT: "penstock.spec.yaml.front_end:YamlFrontEnd",
 }
 """The front ends of Penstock by language, in the order in which they are asked for a file."""
