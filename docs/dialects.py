@@ -9,6 +9,7 @@ from tables import table
 
 from penstock.spec.dialects.arkflow import table as arkflow
 from penstock.spec.dialects.options.listing import Row
+from penstock.spec.dialects.stream_data_processor import table as stream_data_processor
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ DIALECT_PAGES: dict[str, Callable[[], str]] = {
             "buffer": "test_buffer", "codec": "test_codec", "temporary": "test_processor",
         }, "test_errors_are_in_the_file"),
         ["tests/unit/spec/test_arkflow_components.py", "tests/unit/spec/test_arkflow_files.py"],
+    ),
+    "stream-data-processor.md": DialectPage(
+        "stream-data-processor", "stream-data-processor.md", stream_data_processor.rows,
+        by_kind({
+            "file": "test_a_consumer_reads_all_nodes_above", "producer": "test_producer",
+            "parser": "test_parser", "handler": "test_handler", "consumer": "test_consumer",
+        }, "975-graph-components"),
+        ["tests/unit/spec/test_graph_files.py", "tests/golden/wrong/"],
     ),
 }  # fmt: skip
 """The pages by their file in the reference."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from handler_streams import HandlerStream, Rows, divide
 
 from penstock.transforms.handlers.transform import _INPUT
+from recorded_handlers.streams import HandlerStream, Rows, divide
 
 WINDOW = {"type": "window", "period": "7s", "every": "3s"}
 THRESHOLD = {"type": "threshold", "column": "v", "default": 4, "as": "level",
@@ -70,14 +70,14 @@ def by_group(rows: Rows) -> dict[object, list[str]]:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_divisions(chain: str) -> None:
-    for seed in range(6):
+    for seed in range(3):
         rng = random.Random(f"{chain} {seed}")
-        rows = random_rows(rng, 60)
+        rows = random_rows(rng, 50)
         single = HandlerStream(options(chain), SCHEMA)
         each = [rows.slice(index, 1) for index in range(rows.num_rows)]
         expected = [row for row_ in each for row in single.batch([[row_]])]
         assert expected
-        for _ in range(3):
+        for _ in range(2):
             stream = HandlerStream(options(chain), SCHEMA)
             found = [row for batch in divide(rows, rng) for row in stream.batch(batch)]
             assert by_group(found) == by_group(expected)
@@ -87,9 +87,9 @@ def test_divisions(chain: str) -> None:
 @pytest.mark.parametrize("chain", ["window", "aggregate", "join", "all"])
 def test_inputs_are_merged_by_time(chain: str) -> None:
     schema = SCHEMA.append(pa.field(_INPUT, pa.int64()))
-    for seed in range(4):
+    for seed in range(2):
         rng = random.Random(f"{chain} {seed} inputs")
-        inputs = [random_rows(rng, 40), random_rows(rng, 40)]
+        inputs = [random_rows(rng, 30), random_rows(rng, 30)]
         expected = None
         for _ in range(3):
             stream = HandlerStream(options(chain), SCHEMA, inputs=2)

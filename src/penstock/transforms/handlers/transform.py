@@ -44,8 +44,8 @@ class Handlers(DataFrameTransform[HandlersConfig]):
 
     The handlers are `default`, `filter`, `map`, `group`, `sort`, `aggregate`, `join`, `window`,
     `dynamic_window`, `derivative`, `threshold` and `dispatch`. They have the meaning of
-    stream-data-processor, which [differs from SQL](../howto/stream-data-processor.md#handlers):
-    windows begin with the first row of their group, and close when a row after their end arrives.
+    stream-data-processor, which differs from that of other transforms and of SQL: windows begin
+    with the first row of their group, and close when a row after their end arrives.
 
     Rows are processed in the order of their source, and the result is the same for every division
     into batches and partitions, and after restarts. Rows of several inputs are in the order of

@@ -16,7 +16,7 @@ from penstock.testing.handler_cases.options import parse_options
 from penstock.testing.handler_cases.place import Place
 from penstock.testing.handler_cases.run import _run
 
-RECORDED = Path(__file__).parents[2] / "golden" / "handlers" / "recorded.json"
+RECORDED = Path(__file__).parents[1] / "golden" / "handlers" / "recorded.json"
 CASE, BATCH = "case", "batch_number"
 MICROSECONDS = pa.timestamp("us", "UTC")
 
