@@ -64,6 +64,7 @@ def test_producer(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     data = read(tmp_path, f"producers: {{a: {text}}}\nconsumers: {{o: {{type: print, from: a}}}}")
     assert_has(data["sources"]["a"], expected)
     assert data["sinks"]["o"]["from"] == "a"
+    assert plan(tmp_path / "x.yaml")
 
 
 @pytest.mark.parametrize(("text", "expected"), examples.PARSERS)
@@ -77,6 +78,7 @@ def test_consumer(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     graph = GRAPH.format(parser=CSV, handlers="{type: filter, conditions: v > 1}")
     data = read(tmp_path, graph.replace("{type: print, from: n}", text))
     assert_has(data["sinks"]["out"], expected)
+    assert plan(tmp_path / "x.yaml")
 
 
 def test_every_option_has_an_example() -> None:
@@ -91,7 +93,6 @@ def test_every_option_has_an_example() -> None:
             (type_, option.name)
             for type_, options in components.items()
             for option in options.options
-            if not option.unneeded
         }
         assert needed - known == set()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.stream_data_processor.chains import Chains, Handler, NodePlan
@@ -21,7 +21,6 @@ TOP: Options = options("producers!:map", "nodes:map", "consumers!:map")
 NODE: Options = options(
     Option("from", "any", True, reading="the producers or the node whose rows it handles"),
     "handlers!:list = `handlers`, with those of the nodes before",
-    unneeded("log", "the log of the run has all messages"),
 )
 """The options of a node."""
 _OWN = frozenset({

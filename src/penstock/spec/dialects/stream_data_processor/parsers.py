@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
@@ -27,7 +27,6 @@ PARSERS: dict[str, Options] = {
         "type!", "schema!:map = `schema`, in the order of the columns",
         "time_column_name = the time; by default the only `timestamp`",
         Option("header", choices=("first", "none"), reading="whether files have a header line"),
-        unneeded("quoted", "quotes are recognized"),
     ),
 }  # fmt: skip
 """The parsers and their options."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.stream_data_processor.components import read_component
@@ -22,7 +22,6 @@ PRODUCERS: dict[str, Options] = {
     "zeromq": options(
         *_COMMON, "endpoint! = `connect`",
         "sync = `sync`, by default the endpoint with `_sync`; false without a synchronized start",
-        unneeded("high_water_mark", "the source stores messages in its journal"),
     ),
     "file": options(*_COMMON, "path! = `path`, with one file in a batch"),
 }  # fmt: skip
