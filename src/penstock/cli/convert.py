@@ -22,8 +22,9 @@ def convert(
 ) -> None:
     """Print a pipeline as one SQL script or one YAML file.
 
-    One YAML file is printed as a SQL script, a SQL script or a file of another tool as YAML. Several
-    files and their includes are merged, and printed as YAML. Option --to selects the language.
+    One YAML file is printed as a SQL script, a SQL script or a file of another tool as YAML.
+    Several files and their includes are merged, and printed as YAML. Option --to selects the
+    language.
 
     Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
     script cannot state are errors, and nothing is printed.

@@ -23,7 +23,7 @@ from penstock.handlers.handler import Dropped, Handler
 from penstock.handlers.roles import Roles
 from penstock.handlers.rows import Indexes, aligned
 from penstock.handlers.stream import FAILED
-from penstock.sdk.transform import Rejects
+from penstock.sdk import Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
