@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
-from penstock.spec.dialects.arkflow.reading import Findings, Reading
-from penstock.spec.dialects.arkflow.trees import Tree, to_node
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Findings, Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.tree.nodes import MappingNode, Node
 
 _RUN = "the run has its own tasks, state and checkpoint"

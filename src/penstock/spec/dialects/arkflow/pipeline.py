@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from penstock.spec.dialects.arkflow.jobs import JOB, to_stream
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
-from penstock.spec.dialects.arkflow.reading import Findings, Reading
 from penstock.spec.dialects.arkflow.streams import STREAM, StreamReader
-from penstock.spec.dialects.arkflow.trees import Tree, to_node
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Findings, Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.tree.nodes import MappingNode, Node, SequenceNode
 
 _LOG = "run with --log json and --log-level LEVEL"
