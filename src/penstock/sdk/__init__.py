@@ -30,7 +30,7 @@ from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_sch
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, Source
 from penstock.sdk.start import StartAt
-from penstock.sdk.transform import DataFrameTransform, PayloadTransform, Transform
+from penstock.sdk.transform import DataFrameTransform, PayloadTransform, Rejects, Transform
 from penstock.sql.column_lineage import ColumnLineage
 from penstock.sql.relation import Relation, State
 
@@ -41,7 +41,7 @@ __all__ = [
     "FileFormat", "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra",
     "Mode", "Offset", "Operation", "PayloadTransform", "Permanent", "PlanError", "PositiveDuration",
     "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
-    "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source",
+    "Rejects", "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source",
     "StartAt", "State", "Transform", "Transient", "UserPath", "Writer", "bisect_failures",
     "compare_schemas", "report_retry",
 ]  # fmt: skip

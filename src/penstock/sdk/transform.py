@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, RecordError
 from penstock.core.location import Location
 from penstock.sdk.capability import Capability
 from penstock.sdk.clients import config_digest
@@ -88,6 +88,17 @@ class PayloadTransform(Transform[C]):
         return super().version(), options
 
 
+class Rejects(Protocol):
+    """A destination of rows that a transform rejects: they become dead letters."""
+
+    def __call__(
+        self, part: str, rows: Sequence[tuple[pa.RecordBatch, RecordError]]
+    ) -> None:  # fmt: skip
+        """Rejects the rows of each batch with its error. Called once for a part of a batch of the
+        pipeline, which is the same after a restart."""
+        ...
+
+
 class DataFrameTransform(Component[C]):
     """A transform in Spark's own terms: named DataFrames in, a DataFrame out.
 
@@ -98,6 +109,10 @@ class DataFrameTransform(Component[C]):
 
     changes: Changes | None = None
     """The changes that the inputs have, or None. Set by the planner."""
+    rejects_rows: ClassVar[bool] = False
+    """Whether tasks of the transform reject rows."""
+    rejects: Rejects | None = None
+    """The destination of rejected rows. Set by the engine for each query."""
 
     def validate(self) -> None:
         super().validate()
