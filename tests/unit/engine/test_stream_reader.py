@@ -48,7 +48,9 @@ def reader(dead_letters: Letters) -> StreamReader:
 
     source = SimpleNamespace(partitions=lambda start, end: [start["n"], end["n"]])
     spool = SimpleNamespace(begin=lambda batch, partition: dead_letters)
-    task: Any = SimpleNamespace(source=source, spool=spool, read=read, sentinel=lambda: "sentinel")
+    task: Any = SimpleNamespace(
+        source=source, spool=spool, read=read, sentinel=lambda: "sentinel", gap=None
+    )
     return StreamReader(task)
 
 
@@ -106,6 +108,6 @@ def reader_before_change(change: int | None) -> StreamReader:
     )  # fmt: skip
     task: Any = SimpleNamespace(
         source=source, spool=SimpleNamespace(node="orders"), sentinel_only=False,
-        whole_input=False, partition_idle=None, poll_timeout=0,
+        whole_input=False, partition_idle=None, poll_timeout=0, gap=None,
     )  # fmt: skip
     return StreamReader(task)
