@@ -70,6 +70,7 @@ DIALECT_PAGES: dict[str, Callable[[], str]] = {
         by_kind({
             "input": "test_input", "output": "test_output", "processor": "test_processor",
             "buffer": "test_buffer", "codec": "test_codec", "temporary": "test_processor",
+            "job": "test_a_job_is_a_stream",
         }, "test_errors_are_in_the_file"),
         ["tests/unit/spec/test_arkflow_components.py", "tests/unit/spec/test_arkflow_files.py"],
     ),
