@@ -69,7 +69,8 @@ DECLARED: dict[str, Sequence[str]] = {
         "numeric", "numeric(78,0)", "text", "character varying(20)", "uuid", "bytea", "date",
         "time without time zone", "interval", "timestamp with time zone",
         "timestamp without time zone", "json", "jsonb", "integer[]", "inet", "int4range",
-        "an enum",
+        "money", "interval[]", "bit varying(3)", "point", "tsvector", "an enum", "an enum[]",
+        "a composite type",
     ),
     "mysql": (
         "tinyint(1)", "tinyint", "smallint", "mediumint", "int", "bigint", "tinyint unsigned",
