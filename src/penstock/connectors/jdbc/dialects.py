@@ -35,10 +35,12 @@ _JSON = ("list", "nested_list", "map", "struct", "json")
 _FETCH_FIRST = "FETCH FIRST {count} ROWS ONLY"
 
 
-def _types(system: str, **declared: str) -> JdbcTypes:
+def _types(system: str, max_digits: int = 38, **declared: str) -> JdbcTypes:
     types = {**_STANDARD, **declared}
     text = types["string"]
-    return JdbcTypes(system, {**dict.fromkeys(_JSON, text), **types}, read=())
+    return JdbcTypes(
+        system, {**dict.fromkeys(_JSON, text), **types}, read=(), max_digits=max_digits
+    )
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ _HSQLDB = JdbcDialect(
     compares_rows=False, key_types={}, properties={"shutdown": "true"}, times_as_texts=True,
 )  # fmt: skip
 _DERBY = JdbcDialect(
-    _types("Derby", double="DOUBLE", timestamp="TIMESTAMP"),
+    _types("Derby", max_digits=31, double="DOUBLE", timestamp="TIMESTAMP"),
     compares_rows=False, limit=_FETCH_FIRST, creates_if_missing=False, shutdown=";shutdown=true",
     system_properties={"derby.stream.error.file": os.devnull},
     key_types={"string": "VARCHAR(255)", "binary": "VARCHAR(255) FOR BIT DATA"},
