@@ -48,13 +48,17 @@ class System:
     stored: Callable[[str], pa.Table] | None = None
     feed: Callable[[str, list[bytes]], object] | None = None
     """Sends messages to a source that receives."""
+    is_exclusive: bool = False
+    """Whether a process that reads it excludes all others, such as the tasks of Spark."""
     settle: Callable[[str], object] = lambda _: None
     """Makes what was written visible to readers."""
 
     @property
     def is_source(self) -> bool:
-        """Whether it can be read, and read again."""
-        return self.source is not None and (self.payloads is None or self.feed is not None)
+        """Whether pipelines can read it, and read it again."""
+        if self.source is None or self.is_exclusive:
+            return False
+        return self.payloads is None or self.feed is not None
 
     @property
     def dropped(self) -> frozenset[str]:
@@ -155,15 +159,15 @@ def without_server(directory: Path) -> list[System]:
 
 
 def jdbc(directory: Path, url: str, jars: Sequence[str], **more: Any) -> System:
-    """Returns tables of a database, in a new directory, by its driver of JDBC."""
+    """Returns tables of an embedded database, in a new directory, by its driver of JDBC."""
     directory.mkdir(parents=True, exist_ok=True)
     system = url.split(":")[1]
 
     def table(name: str) -> Options:
         connection = {"url": url.format(directory / system), "jars": [*jars]}
-        return {"type": "jdbc", **connection, "table": name}
+        return {"type": "jdbc", **connection, "table": name, "timeout": "20s"}
 
-    return System(f"jdbc_{system}", table, table, **more)
+    return System(f"jdbc_{system}", table, table, is_exclusive=True, **more)
 
 
 def spark(directory: Path, provider: str, read: Callable[[Path], pa.Table], **more: Any) -> System:
