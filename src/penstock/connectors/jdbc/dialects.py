@@ -35,12 +35,10 @@ _JSON = ("list", "nested_list", "map", "struct", "json")
 _FETCH_FIRST = "FETCH FIRST {count} ROWS ONLY"
 
 
-def _types(system: str, max_digits: int = 38, **declared: str) -> JdbcTypes:
+def _types(system: str, **declared: str) -> JdbcTypes:
     types = {**_STANDARD, **declared}
     text = types["string"]
-    return JdbcTypes(
-        system, {**dict.fromkeys(_JSON, text), **types}, read=(), max_digits=max_digits
-    )
+    return JdbcTypes(system, {**dict.fromkeys(_JSON, text), **types}, read=())
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ _HSQLDB = JdbcDialect(
     compares_rows=False, key_types={}, properties={"shutdown": "true"}, times_as_texts=True,
 )  # fmt: skip
 _DERBY = JdbcDialect(
-    _types("Derby", max_digits=31, double="DOUBLE", timestamp="TIMESTAMP"),
+    replace(_types("Derby", double="DOUBLE", timestamp="TIMESTAMP"), max_digits=31),
     compares_rows=False, limit=_FETCH_FIRST, creates_if_missing=False, shutdown=";shutdown=true",
     system_properties={"derby.stream.error.file": os.devnull},
     key_types={"string": "VARCHAR(255)", "binary": "VARCHAR(255) FOR BIT DATA"},
