@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from crossing import by_hand, systems
 from database_tables import read, write
 from penstock.connectors.jdbc import JdbcSink, JdbcSource
 from penstock.connectors.jdbc.connection import JdbcConnection
@@ -194,6 +195,26 @@ def test_values_that_rows_do_not_have_are_dead_letters(make: Any) -> None:
     derby_("CREATE TABLE t (seen TIMESTAMP)", "INSERT INTO t VALUES '2024-01-01 00:00:00.1234567'")
     rows, errors, _ = read(derby_.source())
     assert rows == [] and "1234567" in errors[0]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_rows_of_every_type(number: int, tmp_path: Path) -> None:
+    system = systems.of_java(tmp_path / "data")[number]
+    assert by_hand.check(system, tmp_path / "work") == []
+
+
+def test_arrays_of_bytes_json_and_arrays(make: Any) -> None:
+    h2 = make("h2")
+    h2(
+        "CREATE TABLE t (raws VARBINARY ARRAY, documents JSON ARRAY, grid INTEGER ARRAY ARRAY)",
+        "INSERT INTO t VALUES (ARRAY[X'00ff', NULL], ARRAY[JSON '[1.50]', NULL], "
+        "ARRAY[ARRAY[1, NULL], NULL])",
+    )
+    rows, errors, _ = read(h2.source())
+    assert errors == []
+    assert [tuple(row.values()) for row in rows] == [
+        ([b"\x00\xff", None], ["[1.50]", None], ["[1, null]", None])
+    ]
 
 
 def test_times_that_a_column_would_round_are_rejected(make: Any) -> None:

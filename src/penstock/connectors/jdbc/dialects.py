@@ -126,7 +126,7 @@ _HSQLDB = JdbcDialect(
     compares_rows=False, key_types={}, properties={"shutdown": "true"}, times_as_texts=True,
 )  # fmt: skip
 _DERBY = JdbcDialect(
-    _types("Derby", double="DOUBLE", timestamp="TIMESTAMP"),
+    replace(_types("Derby", double="DOUBLE", timestamp="TIMESTAMP"), max_digits=31),
     compares_rows=False, limit=_FETCH_FIRST, creates_if_missing=False, shutdown=";shutdown=true",
     system_properties={"derby.stream.error.file": os.devnull},
     key_types={"string": "VARCHAR(255)", "binary": "VARCHAR(255) FOR BIT DATA"},

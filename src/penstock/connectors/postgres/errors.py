@@ -24,7 +24,10 @@ _HINTS = {
 }
 _AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
 _COPIED_COLUMN = re.compile(r"^COPY .*, line \d+, column (.*?)(?:: .*|$)", re.MULTILINE)
-"""The context of an error in a value that is copied, which the server abbreviates."""
+"""The context of an error in a value that is copied, which the server abbreviates.
+
+Types have states of their own, such as that of an unknown table for `regclass`.
+"""
 _TOO_MANY = re.compile("too many connections|connection slots")
 
 
@@ -37,8 +40,9 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     state = error.sqlstate or ""
     reason = _reason(error)
     errors = ServerErrors(config.address)
+    rejected = Rejected(f"PostgreSQL rejects the row: {reason}", code="rejected")
     if state.startswith(_REJECTED):
-        return Rejected(f"PostgreSQL rejects the row: {reason}", code="rejected")
+        return rejected
     if state == "42501":
         hint = "Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ..."
         return errors.authorization(reason, hint)
@@ -46,6 +50,8 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
         return _connection_error(reason, errors)
     if state.startswith(_TRANSIENT):
         return errors.busy(reason, _HINTS.get(state))
+    if _COPIED_COLUMN.search(error.diag.context or ""):
+        return rejected
     return errors.statement(reason)
 
 
