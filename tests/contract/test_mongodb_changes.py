@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import random
@@ -18,6 +19,8 @@ from bson import Binary, Decimal128, Int64, ObjectId
 
 from penstock.connectors.mongodb import MongodbSource
 from penstock.connectors.mongodb.changes import snapshot
+from penstock.connectors.mongodb.changes.receiver import MongodbReceiver
+from penstock.connectors.mongodb.changes.stream import Batch, ChangeStream
 from penstock.core.errors import OptionError, PenstockError, Permanent
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.database.changes.progress import DONE, Progress
@@ -132,6 +135,52 @@ def test_changes_of_one_time_are_read_once(client: Any, collection: Any, changes
     assert len(changes.rows) == 12_002
     last = changes.rows[-1]
     assert last["_op"] == "d" and last["body"] is None and last["lsn"].startswith("82")
+
+
+class SingleChanges(ChangeStream):
+    """A stream whose batches have one change each."""
+
+    def next(self, seconds: float) -> Batch:
+        (change, *_) = super().next(seconds).events
+        return Batch([change], change["_id"]["_data"])
+
+
+async def receive_one(source: Any, client: Any, *, confirms: bool) -> None:
+    """Receives one change by a new receiver, which ends when it is in the journal.
+
+    With `confirms` the receiver also stores the position after it.
+    """
+    with source.journal() as journal:
+        collection, stream = source._open(client, journal)
+        receiver = MongodbReceiver(collection, client, source.config, stream)
+        await receiver.start()
+        await receiver.receive()
+        await receiver.flush()
+        if confirms:
+            receiver.confirm(receiver.position)
+        receiver.close()
+
+
+@pytest.mark.parametrize("confirmed", [(), (0, 1, 2, 3, 4), (1, 4)])
+def test_restarts_between_changes_of_one_time(
+    client: Any, collection: Any, changes: Any, monkeypatch: pytest.MonkeyPatch,
+    confirmed: tuple[int, ...],
+) -> None:  # fmt: skip
+    """The numbers of the changes of one time go on, wherever a receiver ends."""
+    collection.insert_one({"_id": -1})
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1 and in_stream(reader))
+    reader.stop()
+    collection.insert_many([{"_id": each} for each in range(4)])
+    collection.delete_one({"_id": 0})
+    monkeypatch.setattr("penstock.connectors.mongodb.changes.source.ChangeStream", SingleChanges)
+    for each in range(5):
+        asyncio.run(receive_one(reader.source, client, confirms=each in confirmed))
+        reader.read()
+        assert len(reader.rows) == each + 2
+    found = [(row["_op"], row["_id"]) for row in reader.rows]
+    assert found == [("i", -1), ("i", 0), ("i", 1), ("i", 2), ("i", 3), ("d", 0)]
 
 
 VALUES: dict[str, Any] = {
