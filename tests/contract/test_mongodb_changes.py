@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 from bson import Binary, Decimal128, Int64, ObjectId
 
-from penstock.connectors.mongodb import MongodbSource
+from crossing import hostile
+from penstock.connectors.mongodb import MongodbSink, MongodbSource
 from penstock.connectors.mongodb.changes import snapshot
 from penstock.connectors.mongodb.changes.receiver import MongodbReceiver
 from penstock.connectors.mongodb.changes.stream import Batch, ChangeStream
@@ -344,3 +345,18 @@ def test_servers_and_collections_without_changes(
     collection.drop()
     with pytest.raises(OptionError, match="there is no collection"):
         source.check()
+
+
+def test_hostile_names_and_values(replica_set: ReplicaSet) -> None:
+    """The server of the tests has no dots in names of fields, unlike MongoDB since version 5."""
+    prefix = f"c{ObjectId()}"
+
+    def options(name: str) -> dict[str, Any]:
+        return {"url": replica_set.url, "collection": f"{prefix}{name}"}
+
+    dots = frozenset(name for name in hostile.NAMES if "." in name)
+    target = hostile.Target(MongodbSink, MongodbSource, options, key="_id", without=dots)
+    assert target.refused_columns() == {"a\0b", "$a"}
+    of_tables = {name for name in hostile.NAMES if "$" in name or name[-1] == "."}
+    assert target.refused_tables() == {"a\0b", "x" * 128, "x" * 300, *of_tables}
+    target.check_values()

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pymysql
 import pytest
 
-from crossing import by_hand, native, native_tables, systems
+from crossing import by_hand, hostile, native, native_tables, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
@@ -496,3 +497,15 @@ def test_rows_of_every_type(mariadb: MariaDb, tmp_path: Path) -> None:
 
 def test_own_types_are_copied_or_rejected(mariadb: MariaDb, tmp_path: Path) -> None:
     assert native.check(native_tables.mysql(mariadb), tmp_path) == []
+
+
+def test_hostile_names_and_values(mariadb: MariaDb) -> None:
+    database = mariadb.new_database()
+
+    def options(name: str) -> dict[str, Any]:
+        return {**mariadb.login, "table": f"{database}.{quoted(name)}"}
+
+    target = hostile.Target(MysqlSink, MysqlSource, options)
+    refused = {name for name in hostile.NAMES if len(name) > 64 or name[-1] in " \t"}
+    assert target.refused_columns() == {"a\0b", "😀", *refused} == target.refused_tables()
+    target.check_values()

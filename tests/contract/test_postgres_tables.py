@@ -15,7 +15,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from crossing import by_hand, native, native_tables, systems
+from crossing import by_hand, hostile, native, native_tables, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
@@ -381,3 +382,16 @@ def test_rows_of_every_type(postgres: Postgres, tmp_path: Path) -> None:
 
 def test_own_types_are_copied_or_rejected(postgres: Postgres, tmp_path: Path) -> None:
     assert native.check(native_tables.postgres(postgres), tmp_path) == []
+
+
+def test_hostile_names_and_values(postgres: Postgres) -> None:
+    """Names of more than 63 bytes, which PostgreSQL would cut, are refused."""
+    schema = postgres.new_schema()
+
+    def options(name: str) -> dict[str, Any]:
+        return {**postgres.login, "table": f"{schema}.{quoted(name)}"}
+
+    target = hostile.Target(PostgresSink, PostgresSource, options)
+    too_long = {name for name in hostile.NAMES if len(name.encode()) > 63}
+    assert target.refused_columns() == {"a\0b", *too_long} == target.refused_tables()
+    target.check_values()
