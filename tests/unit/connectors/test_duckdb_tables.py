@@ -484,7 +484,6 @@ def test_hostile_names_and_values(path: str) -> None:
 
 def test_unique_indexes_of_hostile_names(path: str) -> None:
     names = [name for name in hostile.NAMES if "\0" not in name]
-    columns = pa.schema([(name, pa.int32()) for name in names])
     run(
         path, f"CREATE TABLE t ({', '.join(f'{quoted(name)} int' for name in names)})",
         *(f"CREATE UNIQUE INDEX i{n} ON t ({quoted(name)}, e)" for n, name in enumerate(names)),
