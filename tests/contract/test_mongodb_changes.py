@@ -354,9 +354,12 @@ def test_hostile_names_and_values(replica_set: ReplicaSet) -> None:
     def options(name: str) -> dict[str, Any]:
         return {"url": replica_set.url, "collection": f"{prefix}{name}"}
 
-    dots = frozenset(name for name in hostile.NAMES if "." in name)
-    target = hostile.Target(MongodbSink, MongodbSource, options, key="_id", without=dots)
+    names = [name for name in hostile.NAMES if len(name) < 100]
+    dots = frozenset(name for name in names if "." in name)
+    target = hostile.Target(
+        MongodbSink, MongodbSource, options, key="_id", names=names, without=dots
+    )  # fmt: skip
     assert target.refused_columns() == {"a\0b", "$a"}
-    of_tables = {name for name in hostile.NAMES if "$" in name or name[-1] == "."}
-    assert target.refused_tables() == {"a\0b", "x" * 128, "x" * 300, *of_tables}
+    of_tables = {name for name in names if "$" in name or name[-1] == "."}
+    assert target.refused_tables() == {"a\0b", *of_tables}
     target.check_values()
