@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from crossing import by_hand, systems
+from crossing import by_hand, hostile, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.jdbc import JdbcSink, JdbcSource
 from penstock.connectors.jdbc.connection import JdbcConnection
@@ -314,3 +315,21 @@ def test_wrong_drivers_servers_and_credentials(make: Any, tmp_path: Path) -> Non
     with pytest.raises(Transient) as unreachable:
         postgres.source()
     assert unreachable.value.code == "unreachable"
+
+
+@pytest.mark.parametrize("system", ["h2", "hsqldb", "postgresql"])
+def test_hostile_names_and_values(make: Any, system: str) -> None:
+    db = make(system)
+    lengths = {"h2": 256, "hsqldb": 128, "postgresql": 63}
+    target = hostile.Target(
+        JdbcSink, JdbcSource, lambda name: {**db.options, "table": quoted(name)}
+    )
+    too_long = {
+        name
+        for name in hostile.NAMES
+        if len(name.encode() if system == "postgresql" else name) > lengths[system]
+    }
+    assert target.refused_columns() == {"a\0b", *too_long}
+    few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
+    assert few.refused_tables() == {"a\0b", "x" * 300}
+    target.check_values()

@@ -153,7 +153,7 @@ class IcebergTableConfig(Config):
     @classmethod
     def _check_table(cls, table: str) -> str:
         parts = table.split(".")
-        if len(parts) < 2 or not all(parts):
+        if len(parts) < 2 or not all(parts) or "\0" in table:
             raise ValueError("expected a namespace and a table, as shop.orders")
         return table
 

@@ -82,4 +82,4 @@ TYPES: TypeMap = PostgresTypes(
     ],
     json=r"jsonb?",
 )
-DIALECT = Dialect(TYPES, parameter="\0")
+DIALECT = Dialect(TYPES, parameter="\0", max_name=63, name_unit="bytes")
