@@ -108,14 +108,6 @@ def test_order_of_nulls(text: str, expected: str) -> None:
     assert translate_query(text).text == expected
 
 
-def test_names_of_quotients() -> None:
-    query = "SELECT a /  b, (a) / 2 AS c, d FROM (SELECT a / b FROM t)"
-    assert translate_query(query).text == (
-        "SELECT arroyo_divide(a, b) AS `a / b`, arroyo_divide((a), 2) AS c, d "
-        "FROM (SELECT arroyo_divide(a, b) FROM t)"
-    )
-
-
 def test_only_scripts_of_arroyo(tmp_path: Path) -> None:
     for connector, expected in (("files", ()), ("single_file", ("arroyo_divide",))):
         path = tmp_path / f"{connector}.sql"

@@ -27,6 +27,8 @@ _FRAMED = frozenset({"http", "http_poll", "tcp", "udp"})
 _COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
 _ISO, _MILLIS = "iso", "millis"
 
+PROFILE = "connection_profile"
+"""The option that names a connection profile, which is a connection of Penstock."""
 _COMMON: Rules = {
     "bad_data": Key("on_error", {"drop": "drop", "fail": "fail"}),
     "event_time_field": Key(),
@@ -36,10 +38,7 @@ _COMMON: Rules = {
     "framing.method": Key("format.framing", {"newline": "lines"}),
     "framing.newline.max_length": Key(),
     "lookup.cache.max_bytes": Key(),
-    "connection_profile": Unsupported(
-        "write the options here, or define connections in a YAML file that the script is run with",
-        "profiles are stored in Arroyo, and not in the script",
-    ),
+    PROFILE: Key("connection"),
 }
 _JSON: dict[str, Rule] = {
     "json.unstructured": Key("format", {"true": "raw", "false": ""}),
@@ -83,6 +82,8 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
     if connector.type and connector.type != name:
         return True
     rules = {**common_rules(options), **_OF_FORMATS, **connector.rules(kind)}
+    if kind == "sink":
+        rules |= connector.of_format
     return any(
         option in rules and not (isinstance(rule := rules[option], Key) and rule.target == option)
         for option in options
@@ -107,7 +108,9 @@ def _framing(options: Mapping[str, str]) -> str | None:
     return options.get("framing", options.get("framing.method"))
 
 
-def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, Rule]:
+def format_rules(
+    connector: Connector, options: Mapping[str, str], kind: Kind = "source"
+) -> dict[str, Rule]:
     """Returns the rules of the options of the format. `options` are texts by name."""
     own = {name: rule for name, rule in connector.source.items() if name in _COMMON}
     rules: dict[str, Rule] = {**common_rules(options), **_OF_FORMATS, **own}
@@ -128,6 +131,8 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
             "let Debezium write Avro, and use format = 'debezium_avro' with format.registry.url",
             "change events in JSON have no ID of a schema",
         )})  # fmt: skip
+    if kind == "sink":
+        rules |= connector.of_format
     return rules
 
 
