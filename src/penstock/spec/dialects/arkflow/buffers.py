@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.spec.dialects.arkflow.codecs import read_codec
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import InputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 _THREADS = "Spark divides the work"
 _JOIN = options(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from penstock.spec.dialects.arkflow.options import Option, Options, options, refused, unneeded
-from penstock.spec.dialects.arkflow.reading import Findings, Reading
 from penstock.spec.dialects.arkflow.streams import STREAM, StreamReader
-from penstock.spec.dialects.arkflow.trees import Tree, to_node
+from penstock.spec.dialects.options.declarations import Option, Options, options, refused, unneeded
+from penstock.spec.dialects.options.reading import Findings, Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.tree.nodes import MappingNode, SequenceNode
 
 _LOG = "run with --log json and --log-level LEVEL"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from penstock.spec.dialects.arkflow.codecs import PROTOBUF, protobuf, read_codec
 from penstock.spec.dialects.arkflow.connections import redis_connection
 from penstock.spec.dialects.arkflow.expressions import read_expression
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import VALUE
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 _FIELDS = ("type!", "name", "value_field", "fields_to_include:list")
 _LOOKUP = options("name!", "table_name!", Option("key", "any", True))

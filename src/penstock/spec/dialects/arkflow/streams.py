@@ -10,10 +10,10 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, pace, re
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.components import read_component
 from penstock.spec.dialects.arkflow.file_inputs import FILE, FORMATS
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import VALUE, InputPlan, OutputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree, to_node
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.tree.nodes import Node, ScalarNode, SequenceNode, scalars
 
 _WAL = "messages are in the journal, and offsets in the checkpoint, of the run"

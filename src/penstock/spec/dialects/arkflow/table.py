@@ -8,11 +8,12 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS
 from penstock.spec.dialects.arkflow.codecs import CODECS
 from penstock.spec.dialects.arkflow.components import REFUSED
 from penstock.spec.dialects.arkflow.inputs import INPUTS
-from penstock.spec.dialects.arkflow.options import Options
 from penstock.spec.dialects.arkflow.outputs import OUTPUTS
 from penstock.spec.dialects.arkflow.pipeline import HEALTH, LOGGING, TOP
 from penstock.spec.dialects.arkflow.processors import PROCESSORS, TEMPORARIES
 from penstock.spec.dialects.arkflow.streams import PIPELINE, STREAM
+from penstock.spec.dialects.options.declarations import Options
+from penstock.spec.dialects.options.listing import Row, list_missing, list_options
 
 KINDS: Mapping[str, Mapping[str, Options]] = {
     "file": {
@@ -43,26 +44,15 @@ _NAMES = {"input": "source", "output": "sink", "buffer": "`window` of", "codec":
           "file": "the same"}  # fmt: skip
 
 
-def rows() -> Iterator[tuple[str, str, str]]:
-    """Yields component, option and reading; the option of a component itself is empty."""
-    for kind, components in KINDS.items():
-        for type_, options in components.items():
-            name = f"{kind} `{type_}`"
-            yield name, "", BECOMES.get((kind, type_)) or _default(kind, type_)
-            for option in options.options:
-                if option.name == "type":
-                    continue
-                reading = option.reading or "the same"
-                if option.refused:
-                    reading = f"missing: {option.refused}"
-                elif option.unneeded:
-                    reading = f"accepted without effect: {option.unneeded}"
-                yield name, f"`{option.name}`", reading
-    for type_, reason in REFUSED.items():
-        yield f"`{type_}`", "", f"missing: {reason}"
+def rows() -> Iterator[Row]:
+    """Yields the rows of the table."""
+    yield from list_options(KINDS, _becomes)
+    yield from list_missing(REFUSED)
 
 
-def _default(kind: str, type_: str) -> str:
+def _becomes(kind: str, type_: str) -> str:
+    if (kind, type_) in BECOMES:
+        return BECOMES[kind, type_]
     if kind == "buffer":
         return "`window` of the transform `steps`"
     return f"{_NAMES.get(kind, kind)} `{type_}`"

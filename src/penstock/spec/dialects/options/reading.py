@@ -1,4 +1,4 @@
-"""Reading of the options of a component of an ArkFlow file, with errors at their values."""
+"""Reading of the options of a component in a file of another tool, with errors at their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.arkflow.options import Option, Options
+from penstock.spec.dialects.options.declarations import Option, Options
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
