@@ -305,6 +305,53 @@ SINKS |= {
          "format": {**WRITTEN, "decimals": "string", "wrapper": "connect"}},
     ),
 }  # fmt: skip
+ICEBERG = (
+    "connector = 'iceberg', 'catalog.type' = 'rest', 'catalog.rest.url' = 'http://h/c', "
+    "table_name = 't', format = 'parquet'"
+)
+ON_ICEBERG = {"type": "iceberg", "catalog": {"type": "rest", "url": "http://h/c"}}
+SINKS |= {
+    "RFC 3339": (
+        f"{KAFKA}, format = 'json', 'json.timestamp_format' = 'rfc3339'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {**WRITTEN, "timestamps": "iso"}},
+    ),
+    "milliseconds": (
+        f"{KAFKA}, format = 'json', 'json.timestamp_format' = 'UnixMillis'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {"type": "json", "nulls": "keep", "timestamps": "millis"}},
+    ),
+    "changes in RFC 3339": (
+        f"{KAFKA}, format = 'debezium_json', 'json.timestamp_format' = 'RFC3339'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {"type": "debezium_json", "timestamps": "iso", "timestamp_zone": "none",
+                    "decimals": "bytes"}},
+    ),
+    "delta": (
+        "connector = 'delta', path = 's3::http://h:9000/b/k', format = 'parquet', "
+        "'parquet.compression' = 'snappy', 'parquet.row_group_size' = '1MB', "
+        "'partitioning.fields' = [name], 'partitioning.time_pattern' = '%Y', "
+        "'rolling_policy.interval' = INTERVAL '10' MINUTE, 'rolling_policy.file_size' = '1MB', "
+        "'rolling_policy.inactivity_interval' = INTERVAL '5' MINUTE, 'filename.prefix' = 'p', "
+        "'filename.suffix' = 's', 'filename.strategy' = 'ulid', 'sink.version' = 'v2', "
+        "'multipart.max_parts' = 5, 'multipart.target_part_size' = '6MB', "
+        "'multipart.minimum_multipart_size' = '1MB', 'shuffle_by_partition.enabled' = true, "
+        "'rolling_policy.watermark_expiration' = true, 'storage.aws_region' = 'r'",
+        {"type": "delta", "path": "s3://b/k", "partition_by": ["name"],
+         "storage": {"endpoint_url": "http://h:9000", "region": "r"},
+         "batch": {"interval": "5 minute", "max_size": "1MB"}},
+    ),
+    "iceberg": (
+        f"{ICEBERG}, 'catalog.warehouse' = 'w', 'catalog.rest.token' = 'k', namespace = 'n', "
+        "location_path = 's3://b/t', 'parquet.compression' = 'lz4_raw', "
+        "'rolling_policy.interval' = '30 seconds', 'storage.endpoint' = 'http://h'",
+        {"type": "iceberg", "table": "n.t", "location": "s3://b/t",
+         "catalog": {**ON_ICEBERG["catalog"], "warehouse": "w", "auth": {"token": "k"}},
+         "table_properties": {"write.parquet.compression-codec": "lz4"},
+         "batch": {"interval": "30 seconds"}, "storage": {"endpoint_url": "http://h"}},
+    ),
+    "blackhole": ("connector = 'blackhole'", {"type": "blackhole"}),
+}  # fmt: skip
 COLUMNS = "(name TEXT, at TIMESTAMP, low TIMESTAMP)"
 
 
@@ -335,6 +382,31 @@ def test_sink(tmp_path: Path, name: str) -> None:
         f"CREATE TABLE a WITH ({options}, type = 'sink');\nINSERT INTO a SELECT * FROM i;\n"
     )
     assert nodes(tmp_path, script, "sinks") == expected
+
+
+def test_partitions_of_iceberg(tmp_path: Path) -> None:
+    script = (
+        f"CREATE TABLE i {COLUMNS} WITH (connector = 'single_file', path = 'x', format = 'json');\n"
+        f"CREATE TABLE a {COLUMNS} WITH ({ICEBERG}, type = 'sink') PARTITIONED BY (identity(name), "
+        "hour(at), void(name));\nINSERT INTO a SELECT * FROM i;\n"
+    )
+    found = nodes(tmp_path, script, "sinks")
+    assert found == {**ON_ICEBERG, "table": "default.t", "partition_by": ["name", "hour(at)"]}
+
+
+def test_a_profile_is_a_connection(tmp_path: Path) -> None:
+    script, connections = tmp_path / "s.sql", tmp_path / "c.yaml"
+    script.write_text(
+        "CREATE TABLE a (b INT) WITH (connector = 'kafka', connection_profile = 'prod', "
+        "topic = 't', format = 'json', 'json.confluent_schema_registry' = 'true');\n"
+        "SELECT b FROM a;\n"
+    )
+    connections.write_text(
+        "connections:\n  prod: {type: kafka, brokers: 'h:1', properties: {client.id: a}}\n"
+    )
+    source = load([script, connections], env={}).root.data()["sources"]["a"]
+    assert (source["brokers"], source["start"]) == ("h:1", "latest")
+    assert source["properties"] == {"client.id": "a"}
 
 
 def test_sources_have_an_event_time(tmp_path: Path) -> None:

@@ -174,10 +174,14 @@ def default_options(
             else {}
         )
         return {**times, "format.before": "complete"} if format_ == "debezium_json" else times
+    form = options.get("json.timestamp_format", "rfc3339" if format_ == "json" else "unix_millis")
+    written: dict[str, Value] = {}
+    if has_times and form.lower() == "rfc3339":
+        written = {"format.timestamp_zone": "none"}
+    elif has_times:
+        written = {"format.timestamps": "millis"}
     if format_ == "json":
-        local = has_times and "json.timestamp_format" not in options
-        return {"format.nulls": "keep", **({"format.timestamp_zone": "none"} if local else {})}
-    written: dict[str, Value] = {"format.timestamps": "millis"} if has_times else {}
+        return {"format.nulls": "keep", **written}
     return written | ({"format.decimals": "bytes"} if has_decimals else {})
 
 

@@ -1,7 +1,8 @@
 """The name of an expression in DataFusion: `sum(t.v)`, `t.v + Int64(1)`.
 
 A cast and parentheses do not show. A column has its relation in front, if the expression is not the
-column alone.
+column alone. DataFusion writes the parts of CASE in another form, which is known without casts,
+parentheses and elements of arrays.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class ExpressionName:
 
     def __init__(self, sql: Sql, owners: Mapping[str, str], qualifier: str) -> None:
         self._sql, self._owners, self._qualifier = sql, owners, qualifier
+        self._cases = 0
 
     def of(self, part: Part) -> str:
         """Returns the name of an expression. Raises UnknownName."""
@@ -79,6 +81,7 @@ class ExpressionName:
             closing = sql.closing[position + 1]
             items = [self.of(item) for item in sql.split(position + 2, closing, ",")]
             return f"IN {', '.join(items)}", closing + 1
+        self._cases += (token.word == "CASE") - (token.word == "END" and self._cases > 0)
         if token.word in _WORDS or (token.word in ("TRUE", "FALSE") and "IS" in words[-2:]):
             return token.word, position + 1
         if sql.words(position, "AT", "TIME", "ZONE"):
@@ -136,6 +139,10 @@ class ExpressionName:
         if position >= len(sql) or sql[position].word in _UNKNOWN:
             raise UnknownName
         text, end = self._primary(position)
+        if self._cases and (sql.is_sign(position, "(") or end < len(sql) and (
+            sql.is_sign(end, "::") or sql.is_sign(end, "[")
+        )):  # fmt: skip
+            raise UnknownName
         while end < len(sql):
             if sql.is_sign(end, "::"):
                 end = self._after_type(end + 1)
@@ -232,7 +239,7 @@ class ExpressionName:
         if name in ("cast", "try_cast"):
             words = [i for i in range(opening + 1, closing) if sql.word(i) == "AS"
                      and sql.enclosing(i) == opening]  # fmt: skip
-            if len(words) != 1:
+            if len(words) != 1 or self._cases:
                 raise UnknownName
             return self.of((opening + 1, words[0])), end
         special = self._special(name, opening, closing)
@@ -284,7 +291,8 @@ class ExpressionName:
         last = next(self._words((first, closing), "ORDER", opening), closing)
         if last == first + 1 and sql.is_sign(first, "*"):
             return f"{prefix}*"
-        return prefix + ",".join(self.of(part) for part in sql.split(first, last, ","))
+        separator = ", " if self._cases else ","
+        return prefix + separator.join(self.of(part) for part in sql.split(first, last, ","))
 
     def _words(self, part: Part, word: str, opening: int) -> Iterator[int]:
         sql = self._sql

@@ -35,21 +35,26 @@ def names_of_columns(sql: Sql) -> Iterator[Edit]:
     if query is None:
         return
     for select in query.walk():
-        for item in select.items:
-            yield from _edits(sql, select, item, is_outer=select in query.selects)
+        yield from _edits(sql, select, is_outer=select in query.selects)
 
 
-def _edits(sql: Sql, select: Select, item: Item, *, is_outer: bool) -> Iterator[Edit]:
-    last = sql[item.part[1] - 1]
-    if item.is_star:
-        return
-    if item.has_alias:
-        if folded(last) != last.value:
-            yield Edit(last.start, last.end, folded(last))
-        return
-    name = _name(sql, select, item, is_outer=is_outer)
-    if name is not None:
-        yield Edit(last.end, last.end, f" AS {quoted(name)}")
+def _edits(sql: Sql, select: Select, *, is_outer: bool) -> Iterator[Edit]:
+    """Yields the names of the columns of a select.
+
+    DataFusion rejects a query in which two columns have the name of one expression. Here the second
+    one keeps its name of Spark.
+    """
+    used = {item.name.lower() for item in select.items if item.name is not None}
+    for item in select.items:
+        last = sql[item.part[1] - 1]
+        if item.has_alias:
+            if folded(last) != last.value:
+                yield Edit(last.start, last.end, folded(last))
+        elif not item.is_star:
+            name = _name(sql, select, item, is_outer=is_outer)
+            if name is not None and (item.name is not None or name.lower() not in used):
+                yield Edit(last.end, last.end, f" AS {quoted(name)}")
+                used.add(name.lower())
 
 
 def _name(sql: Sql, select: Select, item: Item, *, is_outer: bool) -> str | None:
