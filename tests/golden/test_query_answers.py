@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from typing import TYPE_CHECKING
 
 import datafusion
@@ -117,10 +116,11 @@ _LEAVES = {
 _FORMS = {
     "number": [
         "<number> + <number>", "<number> - <number>", "(<number>) * 2", "(<number>) / 3",
-        "(<number>) % 4", "-(<number>)", "abs(<number>)", "length(<text>)", "coalesce(<number>, 9)",
+        "(<number>) % 4", "-(<number>)", "abs(<number>)", "array_length(xs)",
+        "coalesce(<number>, 9)",
         "CASE WHEN <truth> THEN <number> ELSE <number> END", "strpos(<text>, 'b')",
-        "cardinality(xs)", "array_position(xs, <number>)", "nullif(<number>, 1)", "(<double>)::BIGINT",
-        "array_length(xs)", "character_length(<text>)", "ascii(<text>)",
+        "cardinality(xs)", "array_position(xs, <number>)", "nullif(<number>, 1)",
+        "(<double>)::BIGINT", "character_length(<text>)", "ascii(<text>)",
         "regexp_count(<text>, '[a-z]')",
     ],
     "double": [
@@ -139,8 +139,9 @@ _FORMS = {
     ],
     "truth": [
         "NOT (<truth>)", "(<truth>) AND (<truth>)", "(<truth>) OR (<truth>)", "<number> > <number>",
-        "<text> LIKE '%b%'", "<text> = <text>", "<number> IN (1, 2, NULL)", "array_has(xs, <number>)",
-        "<number> BETWEEN 1 AND 3", "<text> ~ '^[A-Z]'", "starts_with(<text>, 'a')",
+        "<text> LIKE '%b%'", "<text> = <text>", "<number> IN (1, 2, NULL)",
+        "array_has(xs, <number>)", "<number> BETWEEN 1 AND 3", "<text> ~ '^[A-Z]'",
+        "starts_with(<text>, 'a')",
         "<number> = ANY (xs)", "(<truth>) IS NOT TRUE", "<text> IS DISTINCT FROM 'ab'",
         "isnan(<double>)",
     ],
@@ -151,7 +152,7 @@ _FORMS = {
 def test_generated_expressions(tables: SparkSession) -> None:
     """One query of many columns has DataFusion's answers, with its names of columns.
 
-    Names with CASE are in the tests of names.
+    A function by its other name, as `length`, writes its arguments in another form.
     """
     context, source = datafusion_context(), Expressions(_SEED)
     chosen: dict[str, str] = {}
@@ -170,8 +171,7 @@ def test_generated_expressions(tables: SparkSession) -> None:
     translated = translate_query(query).text
     register_functions([*builtin_functions(translated)], tables)
     found = tables.sql(translate(translated).text).toArrow()
-    for (name, text), ours in zip(chosen.items(), found.column_names, strict=True):
-        assert "CASE" in text or ours == name
+    assert found.column_names == [*chosen]
     wrong = [
         (text, [*map(show, ours.to_pylist())], [*map(show, theirs.to_pylist())])
         for text, ours, theirs in zip(chosen.values(), found.columns, expected.columns, strict=True)
@@ -182,7 +182,9 @@ def test_generated_expressions(tables: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_a_setting_replaces_all_matches_by_texts(tables: SparkSession) -> None:
-    query = "SELECT regexp_replace('a1b2', '[0-9]', '$1') AS a, regexp_replace('a1b', '\\\\d', s) AS b FROM t"
+    query = (
+        "SELECT regexp_replace('a1b2', '[0-9]', '$1') AS a, "
+        "regexp_replace('a1b', '[0-9]', s) AS b FROM t"
+    )
     translated = translate_query(query, settings=Settings(replaces_all=True)).text
     assert ask_spark(tables, translated) == "a, b: a$1b$1, aAnnb; a$1b$1, abobb; a$1b$1, NULL"
-    assert re.search("'g'", translated)

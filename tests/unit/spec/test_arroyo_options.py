@@ -388,10 +388,10 @@ def test_partitions_of_iceberg(tmp_path: Path) -> None:
     script = (
         f"CREATE TABLE i {COLUMNS} WITH (connector = 'single_file', path = 'x', format = 'json');\n"
         f"CREATE TABLE a {COLUMNS} WITH ({ICEBERG}, type = 'sink') PARTITIONED BY (identity(name), "
-        "hour(at), void(name));\nINSERT INTO a SELECT * FROM i;\n"
+        "hour(at), bucket(low, 4), void(name));\nINSERT INTO a SELECT * FROM i;\n"
     )
     found = nodes(tmp_path, script, "sinks")
-    assert found == {**ON_ICEBERG, "table": "default.t", "partition_by": ["name", "hour(at)"]}
+    assert found == {**ON_ICEBERG, "table": "default.t", "partition_by": ["name", "hour(at)", "bucket(4, low)"]}
 
 
 def test_a_profile_is_a_connection(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ _ISO, _MILLIS = "iso", "millis"
 
 PROFILE = "connection_profile"
 """The option that names a connection profile, which is a connection of Penstock."""
-_COMMON: Rules = {
+COMMON: Rules = {
     "bad_data": Key("on_error", {"drop": "drop", "fail": "fail"}),
     "event_time_field": Key(),
     "watermark_field": Key(),
@@ -52,7 +52,7 @@ _JSON: dict[str, Rule] = {
     }),
     "json.compression": _COMPRESSION,
 }  # fmt: skip
-_OF_FORMATS: Rules = {
+OF_FORMATS: Rules = {
     **_JSON,
     "avro.confluent_schema_registry": Key("", SWITCH),
     "avro.raw_datums": Key("", SWITCH),
@@ -81,7 +81,7 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
     """Returns whether a table has a connector or an option that only Arroyo has."""
     if connector.type and connector.type != name:
         return True
-    rules = {**common_rules(options), **_OF_FORMATS, **connector.rules(kind)}
+    rules = {**common_rules(options), **OF_FORMATS, **connector.rules(kind)}
     if kind == "sink":
         rules |= connector.of_format
     return any(
@@ -93,8 +93,8 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
 def common_rules(options: Mapping[str, str]) -> Rules:
     """Returns the rules of options of all connectors, without options of the connector itself."""
     if not _is_own_framing(options):
-        return _COMMON
-    return {name: rule for name, rule in _COMMON.items() if name not in _FRAMING}
+        return COMMON
+    return {name: rule for name, rule in COMMON.items() if name not in _FRAMING}
 
 
 def _is_own_framing(options: Mapping[str, str]) -> bool:
@@ -112,8 +112,8 @@ def format_rules(
     connector: Connector, options: Mapping[str, str], kind: Kind = "source"
 ) -> dict[str, Rule]:
     """Returns the rules of the options of the format. `options` are texts by name."""
-    own = {name: rule for name, rule in connector.source.items() if name in _COMMON}
-    rules: dict[str, Rule] = {**common_rules(options), **_OF_FORMATS, **own}
+    own = {name: rule for name, rule in connector.source.items() if name in COMMON}
+    rules: dict[str, Rule] = {**common_rules(options), **OF_FORMATS, **own}
     if _has_lines(connector, options):
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
     if not uses_registry(options):

@@ -1,8 +1,7 @@
 """The name of an expression in DataFusion: `sum(t.v)`, `t.v + Int64(1)`.
 
 A cast and parentheses do not show. A column has its relation in front, if the expression is not the
-column alone. DataFusion writes the parts of CASE in another form, which is known without casts,
-parentheses and elements of arrays.
+column alone.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ class ExpressionName:
 
     def __init__(self, sql: Sql, owners: Mapping[str, str], qualifier: str) -> None:
         self._sql, self._owners, self._qualifier = sql, owners, qualifier
-        self._cases = 0
 
     def of(self, part: Part) -> str:
         """Returns the name of an expression. Raises UnknownName."""
@@ -81,7 +79,6 @@ class ExpressionName:
             closing = sql.closing[position + 1]
             items = [self.of(item) for item in sql.split(position + 2, closing, ",")]
             return f"IN {', '.join(items)}", closing + 1
-        self._cases += (token.word == "CASE") - (token.word == "END" and self._cases > 0)
         if token.word in _WORDS or (token.word in ("TRUE", "FALSE") and "IS" in words[-2:]):
             return token.word, position + 1
         if sql.words(position, "AT", "TIME", "ZONE"):
@@ -139,10 +136,6 @@ class ExpressionName:
         if position >= len(sql) or sql[position].word in _UNKNOWN:
             raise UnknownName
         text, end = self._primary(position)
-        if self._cases and (sql.is_sign(position, "(") or end < len(sql) and (
-            sql.is_sign(end, "::") or sql.is_sign(end, "[")
-        )):  # fmt: skip
-            raise UnknownName
         while end < len(sql):
             if sql.is_sign(end, "::"):
                 end = self._after_type(end + 1)
@@ -239,7 +232,7 @@ class ExpressionName:
         if name in ("cast", "try_cast"):
             words = [i for i in range(opening + 1, closing) if sql.word(i) == "AS"
                      and sql.enclosing(i) == opening]  # fmt: skip
-            if len(words) != 1 or self._cases:
+            if len(words) != 1:
                 raise UnknownName
             return self.of((opening + 1, words[0])), end
         special = self._special(name, opening, closing)
@@ -291,8 +284,7 @@ class ExpressionName:
         last = next(self._words((first, closing), "ORDER", opening), closing)
         if last == first + 1 and sql.is_sign(first, "*"):
             return f"{prefix}*"
-        separator = ", " if self._cases else ","
-        return prefix + separator.join(self.of(part) for part in sql.split(first, last, ","))
+        return prefix + ",".join(self.of(part) for part in sql.split(first, last, ","))
 
     def _words(self, part: Part, word: str, opening: int) -> Iterator[int]:
         sql = self._sql
