@@ -10,6 +10,8 @@ import pytest
 from penstock import app
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.spec.dialects.arroyo.connectors import CONNECTORS
+from penstock.spec.dialects.arroyo.formats import COMMON, OF_FORMATS
 from penstock.spec.documents.reading import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
@@ -305,6 +307,58 @@ SINKS |= {
          "format": {**WRITTEN, "decimals": "string", "wrapper": "connect"}},
     ),
 }  # fmt: skip
+SOURCES |= {
+    "limits of a consumer": (
+        "connector = 'nats', servers = 'h', stream = 's', \"group\" = 'c', format = 'json', "
+        "'consumer.max_ack_pending' = 7, 'consumer.num_replicas' = 3, 'consumer.max_waiting' = 1, "
+        "'consumer.sample_frequency' = 1, 'consumer.max_bytes' = 1, 'consumer.max_expires' = 1",
+        {"type": "nats", "url": ["nats://h"], "stream": "s", "format": READ, "group": "c",
+         "consumer_settings": {"max_ack_pending": 7, "num_replicas": 3}},
+    ),
+    "certificate of mqtt": (
+        "connector = 'mqtt', url = 'mqtts://h', topic = 't', format = 'json', client_prefix = 'p', "
+        "'tls.ca' = '/a', 'tls.cert' = '/b', 'tls.key' = '/c', max_packet_size = 1000",
+        {"type": "mqtt", "url": "mqtts://h", "topic": "t", "format": READ, "client_id": "p-a",
+         "tls": {"ca": "/a", "certificate": "/b", "key": "/c"}, "max_message_size": 1000},
+    ),
+    "Avro of a registry": (
+        f"{KAFKA}, format = 'avro', 'avro.confluent_schema_registry' = 'true', "
+        "'schema_registry.endpoint' = 'http://h'",
+        {**ON_KAFKA, "format": {"type": "avro", "registry": {"url": "http://h"}}},
+    ),
+    "framing without effect": (
+        "connector = 'sse', endpoint = 'http://h', format = 'json', 'framing.method' = 'newline', "
+        "'framing.newline.max_length' = 9",
+        {"type": "sse", "url": "http://h", "format": {**READ, "framing": "lines"}},
+    ),
+    "waiting for control": (
+        "connector = 'single_file', path = 'in', format = 'json', wait_for_control = false",
+        {"type": "files", "path": "in", "format": READ},
+    ),
+}  # fmt: skip
+SINKS |= {
+    "time of a record": (
+        f"{KAFKA}, format = 'json', 'sink.timestamp_field' = 'at'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t", "format": WRITTEN,
+         "timestamp_column": "at"},
+    ),
+    "batches of kinesis": (
+        "connector = 'kinesis', stream_name = 's', aws_region = 'r', format = 'json', "
+        "'sink.max_bytes_per_batch' = 1000, 'sink.max_records_per_batch' = 5",
+        {"type": "kinesis", "stream": "s", "region": "r", "format": WRITTEN,
+         "batch": {"max_size": 1000, "max_records": 5}},
+    ),
+    "length of a list": (
+        "connector = 'redis', address = 'redis://h', format = 'json', target = 'list', "
+        "'target.key_prefix' = 'l', 'target.max_length' = 5",
+        {"type": "redis", "url": "redis://h", "format": WRITTEN, "list": "l", "max_length": 5},
+    ),
+}  # fmt: skip
+ELSEWHERE = {
+    "connection_profile", "consumer.rate_limit", "event_rate", "event_time_interval",
+    "lookup.cache.max_bytes", "message_count", "runtime",
+}  # fmt: skip
+"""Options in other tests: of connections, generated rows and lookup tables, and an error."""
 ICEBERG = (
     "connector = 'iceberg', 'catalog.type' = 'rest', 'catalog.rest.url' = 'http://h/c', "
     "table_name = 't', format = 'parquet'"
@@ -384,6 +438,15 @@ def test_sink(tmp_path: Path, name: str) -> None:
     assert nodes(tmp_path, script, "sinks") == expected
 
 
+def test_each_option_is_in_a_test() -> None:
+    shown = " ".join(options for options, _ in (*SOURCES.values(), *SINKS.values()))
+    rules = {*COMMON, *OF_FORMATS}
+    for each in CONNECTORS.values():
+        rules |= {*each.both, *each.source, *each.sink, *each.of_format}
+    tested = {option for option in rules if option in shown or option.startswith("storage.")}
+    assert rules - tested == ELSEWHERE
+
+
 def test_partitions_of_iceberg(tmp_path: Path) -> None:
     script = (
         f"CREATE TABLE i {COLUMNS} WITH (connector = 'single_file', path = 'x', format = 'json');\n"
@@ -391,7 +454,11 @@ def test_partitions_of_iceberg(tmp_path: Path) -> None:
         "hour(at), bucket(low, 4), void(name));\nINSERT INTO a SELECT * FROM i;\n"
     )
     found = nodes(tmp_path, script, "sinks")
-    assert found == {**ON_ICEBERG, "table": "default.t", "partition_by": ["name", "hour(at)", "bucket(4, low)"]}
+    assert found == {
+        **ON_ICEBERG,
+        "table": "default.t",
+        "partition_by": ["name", "hour(at)", "bucket(4, low)"],
+    }
 
 
 def test_a_profile_is_a_connection(tmp_path: Path) -> None:
