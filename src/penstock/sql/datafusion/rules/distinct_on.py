@@ -14,6 +14,8 @@ from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import Sql
 
 _ROW = "_first"
+_AFTER = ("LIMIT", "OFFSET")
+"""The clauses of the whole result."""
 
 
 def edits(sql: Sql) -> Iterator[list[Edit]]:
@@ -29,16 +31,17 @@ def _as_groups(sql: Sql, select: Select) -> list[Edit]:
     first, last = select.part
     order = select.clauses.get("ORDER")
     keys = f" ORDER BY {sql.slice(*order)}" if order is not None else ""
-    end = sql[last - 1].end
-    items = sql[select.items[0].part[0]].start, sql[select.items[-1].part[1] - 1].end
-    edits = [
+    start, end = select.items[0].part[0], select.items[-1].part[1]
+    rest = min(
+        (select.clauses[word][0] - 1 for word in _AFTER if word in select.clauses), default=last
+    )
+    rows = order[0] - 2 if order is not None else rest
+    groups = f" GROUP BY {sql.slice(*select.distinct_on)}) AS {_ROW}s"
+    return [
         Edit(
-            sql[first].start, items[0],
+            sql[first].start, sql[start].start,
             f"SELECT {_ROW}.* FROM (SELECT first_value(struct(",
         ),
-        Edit(items[1], items[1], f"){keys}) AS {_ROW}"),
+        Edit(sql[end - 1].end, sql[end - 1].end, f"){keys}) AS {_ROW}"),
+        Edit(sql[rows - 1].end, sql[rest - 1].end, groups),
     ]  # fmt: skip
-    groups = f" GROUP BY {sql.slice(*select.distinct_on)}) AS {_ROW}s"
-    start = sql[order[0] - 2].start if order is not None else end
-    kept = sql[order[1] - 1].end if order is not None else end
-    return [*edits, Edit(start, kept, groups.lstrip() if order is not None else groups)]
