@@ -113,6 +113,7 @@ def test_the_dialect_may_be_chosen(tmp_path: Path) -> None:
         (stream(input="{type: kafka, brokers: [a]}"), 'input kafka requires "topics"', 2),
         (stream(input="{type: generate, context: x, interval: 5}"), "expects a duration", 2),
         (stream(input="{type: memory, messages: 5}"), "expects a list", 2),
+        (stream(input="{type: file, path: x.csv, input_type: csv}"), "expects a map", 2),
         (stream(output="{type: qdrant, url: x}"), "models and vector stores", 4),
         (stream(output="{type: http, url: x, method: FETCH}"), "expects one of", 4),
         (
@@ -131,7 +132,7 @@ def test_the_dialect_may_be_chosen(tmp_path: Path) -> None:
 def test_errors_are_in_the_file(tmp_path: Path, text: str, message: str, line: int) -> None:
     errors = parse(tmp_path, text).errors
     found = [error for error in errors if message in str(error)]
-    assert found, [str(error) for error in errors]
+    assert len(found) == 1, [str(error) for error in errors]
     assert found[0].where is not None
     assert found[0].where.line == line
 

@@ -312,6 +312,10 @@ def test_tables_of_databases(tmp_path: Path) -> None:
     target = {"type": "sqlite", "path": str(tmp_path / "x.db"), "table": "t", "columns": ["name"]}
     transform = make(steps=[DECODE], output={"target": target})
     assert rows_of(transform, messages('{"id":1,"name":"z"}')) == [{"name": "z"}]
+    for wrong, option in (({"table": "u"}, ("table",)), ({"columns": ["nam"]}, ("columns", 0))):
+        with pytest.raises(OptionError) as raised:
+            rows_of(make(steps=[DECODE], output={"target": target | wrong}), messages("{}"))
+        assert raised.value.option == ("output", "target", *option)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_mark import is_json
 from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
-from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput
+from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput, TargetTable
 from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
 from penstock.transforms.steps.storable_types import storable
@@ -125,17 +125,10 @@ class Steps(Transform[StepsConfig]):
         if output.infer and self._target is None:
             self._target = self._inferred_rows()
         if output.target is not None and self._target is None:
-            columns = open_source(output.target, output.target.table).infer_schema() or pa.schema(
-                []
-            )
-            named = output.target.columns
-            unknown = [name for name in named or () if name not in columns.names]
-            if unknown:
-                raise PlanError(
-                    f'the table {output.target.table} has no column "{unknown[0]}"',
-                    code="unknown-column", hint=did_you_mean(unknown[0], columns.names),
-                )  # fmt: skip
-            self._target = pa.schema([each for each in columns if not named or each.name in named])
+            try:
+                self._target = _columns(output.target)
+            except OptionError as error:
+                raise OptionError.inside("output", OptionError.inside("target", error)) from None
         return self._target
 
     def _inferred_rows(self) -> pa.Schema:
@@ -263,3 +256,17 @@ def _located(*option: str | int) -> Iterator[list[PenstockError]]:
                 errors.append(inner)
                 continue
             errors.append(located)
+
+
+def _columns(target: TargetTable) -> pa.Schema:
+    """Returns the columns of a table that are written."""
+    columns = open_source(target, target.table).infer_schema() or pa.schema([])
+    for index, name in enumerate(target.columns or ()):
+        if name not in columns.names:
+            raise OptionError.of(
+                "columns", index, message=f'the table {target.table} has no column "{name}"',
+                code="unknown-column", hint=did_you_mean(name, columns.names),
+            )  # fmt: skip
+    return pa.schema(
+        [each for each in columns if not target.columns or each.name in target.columns]
+    )

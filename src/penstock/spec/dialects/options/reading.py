@@ -109,9 +109,11 @@ class Reading:
             return None
         if isinstance(node, MappingNode):
             return Reading(node, subject or f"{name} of {self.subject}", options, self.findings)
-        self.findings.error(
-            f'"{name}" of {self.subject} expects a map', self.where(name), code="wrong-type"
-        )
+        option = self.options.find(name)
+        if option is None or option.kind != "map":
+            self.findings.error(
+                f'"{name}" of {self.subject} expects a map', node.location, code="wrong-type"
+            )
         return None
 
     def maps(self, name: str, options: Options) -> list[Reading]:
