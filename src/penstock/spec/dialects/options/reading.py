@@ -116,12 +116,12 @@ class Reading:
             )
         return None
 
-    def maps(self, name: str, options: Options) -> list[Reading]:
+    def maps(self, name: str, options: Options, subject: str | None = None) -> list[Reading]:
         """Returns the maps of a list."""
         node = self.get(name)
         items: Sequence[Node] = node.items if isinstance(node, SequenceNode) else ()
         return [
-            Reading(item, f"{name} of {self.subject}", options, self.findings)
+            Reading(item, subject or f"{name} of {self.subject}", options, self.findings)
             for item in items
             if isinstance(item, MappingNode)
         ]

@@ -242,7 +242,7 @@ def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pi
     rows = derived_name(name, "_rows")
     drop = {"type": "drop", "from": kinds, "columns": ["_op"]}
     pipeline.add("transforms", rows, drop, outer, fact.key)
-    where = {"type": "filter", "from": rows, "where": f"{OPERATION} <> 'ub'"}
+    where: dict[str, Tree] = {"type": "filter", "from": rows, "where": f"{OPERATION} <> 'ub'"}
     pipeline.add("transforms", name, {**where, "primary_key": key or None}, outer, fact.key)
 
 
