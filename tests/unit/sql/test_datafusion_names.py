@@ -70,6 +70,7 @@ v <> 1
 v ^ 1
 v << 1
 s !~* 'a'
+1 = any(arr) and b
 v is distinct from 1
 b is not false
 at at time zone 'UTC'

@@ -23,6 +23,7 @@ _WORDS = frozenset({
     "WHEN", "THEN", "ELSE", "END", "IN",
 })  # fmt: skip
 """The words of operators, which are written in upper case."""
+_LOGIC = frozenset({"AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "CASE"})
 _UNKNOWN = frozenset({"SELECT", "WITH", "EXISTS", "SIMILAR", "ANY", "SOME", "ALL", "LATERAL",
                       "ESCAPE", "MAP", "RLIKE", "REGEXP"})  # fmt: skip
 _SIGNS = {"<>": "!=", "==": "=", "^": "BIT_XOR"}
@@ -85,6 +86,8 @@ class ExpressionName:
             return "", self._operand(position + 3)[1]
         if token.kind != "sign" or token.value in ("(", "[", "."):
             return self._operand(position)
+        if token.is_sign("=") and sql.word(position + 1) in ("ANY", "SOME"):
+            return self._contained(position + 2, words)
         if token.value in _JSON:
             return self._json(position, words)
         if token.value in "+-" and (not words or _is_operator(words[-1])):
@@ -116,6 +119,16 @@ class ExpressionName:
         else:
             text, end = self._operand(after)
         return f"(- {text})", end
+
+    def _contained(self, opening: int, words: list[str]) -> tuple[str, int]:
+        """Returns `array_has(b,a)` for `a = ANY (b)`, in place of the words of `a`."""
+        closing = self._sql.closing.get(opening)
+        if closing is None:
+            raise UnknownName
+        first = max((index + 1 for index, word in enumerate(words) if word in _LOGIC), default=0)
+        value = " ".join(words[first:])
+        del words[first:]
+        return f"array_has({self.of((opening + 1, closing))},{value})", closing + 1
 
     def _json(self, position: int, words: list[str]) -> tuple[str, int]:
         """Returns a JSON operator with its key as it is written."""
