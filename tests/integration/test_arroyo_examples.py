@@ -58,7 +58,7 @@ def test_windows_over_a_topic(cli: CommandLine, kafka: Kafka, tmp_path: Path) ->
     done = cli(tmp_path, "run", "x.sql", "--quiet", "--until-caught-up")
     assert done.returncode == 0, done.stderr
     written = [(each.key(), json.loads(each.value())) for each in kafka.messages(f"{topic}-out")]
-    found = {kind: [] for kind in ("tumble", "hop", "session")}
+    found: dict[str, list[tuple[str, int]]] = {kind: [] for kind in ("tumble", "hop", "session")}
     for key, row in written:
         assert key == row["kind"].encode()
         found[row["kind"]].append((row["start"], row["counters"]))
