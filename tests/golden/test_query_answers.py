@@ -126,7 +126,7 @@ _FORMS = {
     "double": [
         "<double> + <number>", "(<double>) * <double>", "(<double>) / 0.0", "(<number>) / 2.0",
         "sqrt(abs(<double>))", "round(<double>)", "floor(<double>)", "ceil(<double>)",
-        "coalesce(<double>, 0.5)", "greatest(<double>, 1.0)", "power(<double>, 2)",
+        "coalesce(<double>, 0.5)", "power(<double>, 2)",
     ],
     "text": [
         "<text> || <text>", "concat(<text>, <text>, 'k')", "upper(<text>)", "lower(<text>)",
