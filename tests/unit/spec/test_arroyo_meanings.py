@@ -75,7 +75,7 @@ def test_arithmetic(text: str, expected: str) -> None:
         ("array_agg(a ORDER BY b)", "array_agg(a ORDER BY b NULLS LAST)"),
         ("approx_distinct(a)", "approx_count_distinct(a, 0.01D)"),
         ("array_agg(a) IGNORE NULLS", "array_agg(a) IGNORE NULLS"),
-        ("array_position(array_sort(a), 1)", "list_position(list_sort(a), 1)"),
+        ("array_position(array_sort(a), 1)", "CAST(list_position(list_sort(a), 1) AS BIGINT)"),
         ("array_sort(a, 'DESC')", "array_sort(a, 'DESC')"),
         ("cardinality(a)", "arroyo_cardinality(a)"),
         ("array_dims(a)", "CASE WHEN size(a) > 0 THEN arroyo_dims(a) END"),

@@ -34,7 +34,7 @@ _TEMPLATES = {
     ("isnan", 1): "({0} = DOUBLE('NaN'))",
     ("from_unixtime", 1): "timestamp_seconds({0})",
     ("from_unixtime", 2): "from_utc_timestamp(timestamp_seconds({0}), {1})",
-    ("array_position", 2): "list_position({0}, {1})",
+    ("array_position", 2): "CAST(list_position({0}, {1}) AS BIGINT)",
     ("array_prepend", 2): "list_prepend({0}, {1})",
     ("array_remove", 2): "list_remove({0}, {1})",
     ("array_sort", 1): "list_sort({0})",
