@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from penstock.spec.dialects.streamling.sinks import SINKS
+from penstock.spec.dialects.streamling.sources import SOURCES
+from penstock.spec.dialects.streamling.transforms import TRANSFORMS
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
 
 _SECTIONS = re.compile(r"""^\s*["']?(?:sources|sinks)["']?[ \t]*:""", re.MULTILINE)
@@ -21,6 +24,7 @@ _TYPES = ("handler", "webhook", "file", "print_sink", "s3_sink", "mysql_sink")
 _CONNECTED = {"kafka": "brokers", "clickhouse": "url", "postgres": "url",
               "postgres_aggregate": "url"}  # fmt: skip
 """Types that both have, and the option that each node of Penstock has."""
+_KNOWN = (SOURCES, TRANSFORMS, SINKS)
 _WORDS = re.compile(r"\b(?:type|" + "|".join(_OPTIONS) + r")[\"']?[ \t]*:", re.MULTILINE)
 
 
@@ -34,13 +38,14 @@ def is_streamling(root: MappingNode) -> bool:
     inner = root.get("definition")
     if isinstance(inner, MappingNode):
         root = inner
-    return any(_is_own(node) for node in _nodes(root))
+    if any(_is_own(node) for node in _nodes(root)):
+        return True
+    return root.get("transforms") is not None and _lacks_connections(root)
 
 
 def is_ambiguous(root: MappingNode) -> bool:
     """Returns whether each node could be one of Penstock too, of plugins with dots in names."""
-    nodes = list(_nodes(root))
-    return all(not _is_certain(node) for node in nodes)
+    return not any(_is_certain(node) for node in _nodes(root)) and not _lacks_connections(root)
 
 
 def _nodes(root: MappingNode) -> list[MappingNode]:
@@ -62,10 +67,26 @@ def _is_certain(node: MappingNode) -> bool:
     type_ = _type(node)
     if type_ in _TYPES or any(node.get(option) is not None for option in _OPTIONS):
         return True
-    if type_ == "script" and node.get("script") is not None:
-        return True
-    required = _CONNECTED.get(type_)
-    return required is not None and node.get(required) is None and node.get("connection") is None
+    return type_ == "script" and node.get("script") is not None
+
+
+def _lacks_connections(root: MappingNode) -> bool:
+    """Returns whether a node has no connection, which the settings of Streamling have.
+
+    All nodes have options of Streamling only, and all queries a primary key: the connection is not
+    in another file of Penstock.
+    """
+    nodes = _nodes(root)
+    for node in nodes:
+        options = [known[_type(node)] for known in _KNOWN if _type(node) in known]
+        names = {name for each in options for name in each.names}
+        if options and not {*node.names()} <= names:
+            return False
+        if _type(node) == "sql" and node.get("primary_key") is None:
+            return False
+    return any(
+        _type(node) in _CONNECTED and node.get(_CONNECTED[_type(node)]) is None for node in nodes
+    )
 
 
 def _type(node: MappingNode) -> str:
