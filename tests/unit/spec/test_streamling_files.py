@@ -117,6 +117,12 @@ def test_kinds_of_change_propagate(tmp_path: Path) -> None:
     assert sql("SELECT max(k) FROM i") == "SELECT max(k) FROM i"
 
 
+def test_a_sink_has_the_key_of_its_input(tmp_path: Path) -> None:
+    part = "  n: {type: basic_plugin.filter_transform, from: i, options: {a: b}}\n"
+    sink = "sinks:\n  s: {type: kafka, from: n, topic: u, data_format: json}\n"
+    assert read(tmp_path, HEAD + part + sink).data["sinks"]["s"]["key_columns"] == ["k"]
+
+
 def test_scripts_keep_the_kind_of_change(tmp_path: Path) -> None:
     from py_mini_racer import MiniRacer
 
