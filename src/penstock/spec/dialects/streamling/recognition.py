@@ -25,12 +25,20 @@ _CONNECTED = {"kafka": "brokers", "clickhouse": "url", "postgres": "url",
               "postgres_aggregate": "url"}  # fmt: skip
 """Types that both have, and the option that each node of Penstock has."""
 _KNOWN = (SOURCES, TRANSFORMS, SINKS)
-_WORDS = re.compile(r"\b(?:type|" + "|".join(_OPTIONS) + r")[\"']?[ \t]*:", re.MULTILINE)
+_WORDS = re.compile(
+    rf"\b(?:{'|'.join(_OPTIONS)}|script)[\"']?[ \t]*:"
+    rf"|\btype[\"']?[ \t]*:[ \t]*[\"']?(?:(?:{'|'.join(_TYPES)})\b|\w+\.\w)"
+)
+_TYPE_WITH_CONNECTION = re.compile(rf"\btype[\"']?[ \t]*:[ \t]*[\"']?({'|'.join(_CONNECTED)})\b")
+_OF_PENSTOCK = re.compile(r"^(?:connections|include|runtime)[ \t]*:", re.MULTILINE)
 
 
 def may_be_streamling(text: str) -> bool:
     """Returns whether a text is worth to be parsed."""
-    return bool(_SECTIONS.search(text) and _WORDS.search(text) and not _has_connections(text))
+    if not _SECTIONS.search(text) or _OF_PENSTOCK.search(text):
+        return False
+    connected = {_CONNECTED[type_] for type_ in _TYPE_WITH_CONNECTION.findall(text)}
+    return bool(_WORDS.search(text)) or any(f"{option}:" not in text for option in connected)
 
 
 def is_streamling(root: MappingNode) -> bool:
@@ -92,7 +100,3 @@ def _lacks_connections(root: MappingNode) -> bool:
 def _type(node: MappingNode) -> str:
     value: Node | None = node.get("type")
     return value.written.strip() if isinstance(value, ScalarNode) else ""
-
-
-def _has_connections(text: str) -> bool:
-    return re.search(r"^(?:connections|include|runtime)[ \t]*:", text, re.MULTILINE) is not None
