@@ -97,7 +97,7 @@ def _postgres(
     return {
         "url": f"postgresql://{host}:{port}/{_database(database)}",
         "tls": _TLS.get(mode.lower(), True),
-        "auth": {"username": written("user", "graph-node"), "password": secret or None},
+        "auth": {"username": written("user", "graph-node"), "password": secret},
     }
 
 
