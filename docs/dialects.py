@@ -9,6 +9,7 @@ from tables import table
 
 from penstock.spec.dialects.arkflow import table as arkflow
 from penstock.spec.dialects.options.listing import Row
+from penstock.spec.dialects.stream_data_processor import table as stream_data_processor
 from penstock.spec.dialects.streamling import table as streamling
 
 
@@ -78,6 +79,14 @@ DIALECT_PAGES: dict[str, Callable[[], str]] = {
             "tests/unit/spec/test_streamling_components.py",
             "tests/unit/spec/test_streamling_files.py",
         ],
+    ),
+    "stream-data-processor.md": DialectPage(
+        "stream-data-processor", "stream-data-processor.md", stream_data_processor.rows,
+        by_kind({
+            "file": "test_a_consumer_reads_all_nodes_above", "producer": "test_producer",
+            "parser": "test_parser", "handler": "test_handler", "consumer": "test_consumer",
+        }, "975-graph-components"),
+        ["tests/unit/spec/test_graph_files.py", "tests/golden/wrong/"],
     ),
 }  # fmt: skip
 """The pages by their file in the reference."""

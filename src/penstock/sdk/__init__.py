@@ -23,25 +23,25 @@ from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.lookup import LookupSource
 from penstock.sdk.operations import Changes, Operation
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
-from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.record import PAYLOAD, Carried, Conjunct, Decoded, Encoded, Failure, Read, Records
 from penstock.sdk.replayable_source import ReplayableSource
 from penstock.sdk.retries import report_retry
 from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_schemas
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, Source
 from penstock.sdk.start import StartAt
-from penstock.sdk.transform import DataFrameTransform, PayloadTransform, Transform
+from penstock.sdk.transform import DataFrameTransform, PayloadTransform, Rejects, Transform
 from penstock.sql.column_lineage import ColumnLineage
 from penstock.sql.relation import Relation, State
 
 __all__ = [
-    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Changes", "ClientPool", "ColumnChange",
-    "ColumnLineage", "Component", "Config", "Conjunct", "Context", "DataFrameTransform",
-    "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
-    "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra", "Mode", "Offset",
-    "Operation", "PayloadTransform", "Permanent", "PlanError", "PositiveDuration", "Read",
-    "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
-    "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source",
+    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Carried", "Changes", "ClientPool",
+    "ColumnChange", "ColumnLineage", "Component", "Config", "Conjunct", "Context",
+    "DataFrameTransform", "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure",
+    "FileFormat", "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra",
+    "Mode", "Offset", "Operation", "PayloadTransform", "Permanent", "PlanError", "PositiveDuration",
+    "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
+    "Rejects", "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source",
     "StartAt", "State", "Transform", "Transient", "UserPath", "Writer", "bisect_failures",
     "compare_schemas", "report_retry",
 ]  # fmt: skip

@@ -26,6 +26,9 @@ BUILT_IN = {
     "sql": "penstock.spec.script.front_end:ScriptFrontEnd",
     "arkflow": "penstock.spec.dialects.arkflow.front_end:ArkflowFrontEnd",
     "streamling": "penstock.spec.dialects.streamling.front_end:StreamlingFrontEnd",
+    "stream_data_processor": (
+        "penstock.spec.dialects.stream_data_processor.front_end:StreamDataProcessorFrontEnd"
+    ),
     DEFAULT: "penstock.spec.yaml.front_end:YamlFrontEnd",
 }
 """The front ends of Penstock by language, in the order in which they are asked for a file."""

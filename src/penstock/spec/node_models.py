@@ -155,6 +155,10 @@ class BatchOptions(StrictModel):
     """The maximum size of the payloads in one write. A larger row is written on its own."""
     interval: PositiveDuration | None = None
     """The minimum time between the starts of two batches. Defaults to `runtime.trigger`."""
+    gap: PositiveDuration | None = None
+    """The time without new records after which a batch starts. The batch has all records since the
+    last one, up to the limits of its sources: a session of processing time. By default batches do
+    not wait."""
 
 
 class SinkSpec(NodeModel):

@@ -237,10 +237,10 @@ def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pi
         "slot": inner.get("slot_name"), "publication": inner.get("publication_name"),
         "primary_key": key or None, "labels": read_labels(outer, fact.type),
     }, outer, fact.key)  # fmt: skip
-    kind = {"type": "map", "from": records, "set": {OPERATION: "_op"}}
+    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: "_op"}}
     pipeline.add("transforms", kinds, kind, outer, fact.key)
     rows = derived_name(name, "_rows")
-    drop = {"type": "drop", "from": kinds, "columns": ["_op"]}
+    drop: dict[str, Tree] = {"type": "drop", "from": kinds, "columns": ["_op"]}
     pipeline.add("transforms", rows, drop, outer, fact.key)
     where = {"type": "filter", "from": rows, "where": f"{OPERATION} <> 'ub'"}
     pipeline.add("transforms", name, {**where, "primary_key": key or None}, outer, fact.key)
