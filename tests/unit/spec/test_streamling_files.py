@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core.known_secrets import conceal
 from penstock.spec.front_end import CHOICE, Choice, language_of
 from penstock.spec.load import load
 from penstock.spec.parsed import ParsedPipeline
+from penstock.spec.yaml.writer import convert
 
 CHOSEN = Choice("streamling")
 HEAD = "sources:\n  i: {type: kafka, topic: t, primary_key: k}\ntransforms:\n"
@@ -216,6 +218,27 @@ def test_settings_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "there is no file of settings none" in str(missing.warnings[0])
     (tmp_path / "config.yaml").write_text("streams: []\n")
     assert not read(tmp_path, text).warnings
+
+
+def test_secrets_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "postgres_sink: {pass: made-up-1, user: ann}\nhttp_secret_header: {key: X-Key}\n"
+        "http_secret_value: {key: made-up-2}\n"
+    )
+    monkeypatch.setenv("STREAMLING__KAFKA_SOURCE__SASL_PASSWORD", "made-up-3")
+    monkeypatch.setenv("STREAMLING__KAFKA_SOURCE__SECURITY_PROTOCOL", "sasl_plaintext")
+    text = HEAD.replace("transforms:", "transforms: {}") + (
+        "sinks:\n  s: {type: postgres, from: i, schema: s, table: t}\n"
+        "  w: {type: webhook, from: i, url: 'http://h', secret_name: key}\n"
+    )
+    pipeline = read(tmp_path, text)
+    assert pipeline.data["sinks"]["s"]["auth"]["password"] == "made-up-1"
+    assert pipeline.data["sinks"]["w"]["headers"]["X-Key"] == "made-up-2"
+    assert pipeline.data["sources"]["i_records"]["auth"]["password"] == "made-up-3"
+    assert "made-up" not in repr(pipeline.data)
+    printed = convert([str(tmp_path / "x.yaml")])
+    assert "made-up" not in printed and "${STREAMLING__POSTGRES_SINK__PASS}" in printed
+    assert conceal("made-up-1 made-up-2 made-up-3").replace("*", "").strip() == ""
 
 
 def test_settings_without_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
