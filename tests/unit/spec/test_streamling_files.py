@@ -216,8 +216,10 @@ def test_settings_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert warning.where is not None and warning.where.file == "other.json"
     missing = read(tmp_path, text, Choice("streamling", settings="none"))
     assert "there is no file of settings none" in str(missing.warnings[0])
-    (tmp_path / "config.yaml").write_text("streams: []\n")
-    assert not read(tmp_path, text).warnings
+    for content in ("streams: []\n", "", "# none\n"):
+        (tmp_path / "config.yaml").write_text(content)
+        found = read(tmp_path, text)
+        assert (found.errors, found.warnings) == ([], ())
 
 
 def test_secrets_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from penstock.spec.dialects.streamling.sinks import SINKS
 from penstock.spec.dialects.streamling.sources import SOURCES
 from penstock.spec.dialects.streamling.transforms import TRANSFORMS
+from penstock.spec.dialects.streamling.words import CONNECTED, OPTIONS, TYPES
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
 
-_SECTIONS = re.compile(r"""^\s*["']?(?:sources|sinks)["']?[ \t]*:""", re.MULTILINE)
-_OPTIONS = (
-    "starting_offsets", "include_metadata", "data_format", "validate_writer_schema_ordering",
-    "schema_id_overrides", "skip_schema_resolution", "table_name", "bounded_sources",
-    "unbounded_source", "source_type", "offset_table", "secret_name", "one_row_per_request",
-    "backend_type", "backend_entity_name", "landing_table", "agg_table", "topic_partitions",
-    "message_max_bytes", "version_column_name", "append_only_mode", "exclude_gs_op",
-    "sample_every", "num_records_before_stop", "batch_flush_interval", "skip_on_error",
-    "cache_refresh_debounce_ms", "telemetry", "parallelism", "start_at",
-)  # fmt: skip
-"""Options that no node of Penstock has."""
-_TYPES = ("handler", "webhook", "file", "print_sink", "s3_sink", "mysql_sink")
-_CONNECTED = {"kafka": "brokers", "clickhouse": "url", "postgres": "url",
-              "postgres_aggregate": "url"}  # fmt: skip
-"""Types that both have, and the option that each node of Penstock has."""
 _KNOWN = (SOURCES, TRANSFORMS, SINKS)
-_WORDS = re.compile(
-    rf"\b(?:{'|'.join(_OPTIONS)}|script)[\"']?[ \t]*:"
-    rf"|\btype[\"']?[ \t]*:[ \t]*[\"']?(?:(?:{'|'.join(_TYPES)})\b|\w+\.\w)"
-)
-_TYPE_WITH_CONNECTION = re.compile(rf"\btype[\"']?[ \t]*:[ \t]*[\"']?({'|'.join(_CONNECTED)})\b")
-_OF_PENSTOCK = re.compile(r"^(?:connections|include|runtime)[ \t]*:", re.MULTILINE)
-
-
-def may_be_streamling(text: str) -> bool:
-    """Returns whether a text is worth to be parsed."""
-    if not _SECTIONS.search(text) or _OF_PENSTOCK.search(text):
-        return False
-    connected = {_CONNECTED[type_] for type_ in _TYPE_WITH_CONNECTION.findall(text)}
-    return bool(_WORDS.search(text)) or any(f"{option}:" not in text for option in connected)
 
 
 def is_streamling(root: MappingNode) -> bool:
@@ -73,7 +43,7 @@ def _is_own(node: MappingNode) -> bool:
 
 def _is_certain(node: MappingNode) -> bool:
     type_ = _type(node)
-    if type_ in _TYPES or any(node.get(option) is not None for option in _OPTIONS):
+    if type_ in TYPES or any(node.get(option) is not None for option in OPTIONS):
         return True
     return type_ == "script" and node.get("script") is not None
 
@@ -93,7 +63,7 @@ def _lacks_connections(root: MappingNode) -> bool:
         if _type(node) == "sql" and node.get("primary_key") is None:
             return False
     return any(
-        _type(node) in _CONNECTED and node.get(_CONNECTED[_type(node)]) is None for node in nodes
+        _type(node) in CONNECTED and node.get(CONNECTED[_type(node)]) is None for node in nodes
     )
 
 

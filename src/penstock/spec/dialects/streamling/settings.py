@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.core.errors import SpecError
 from penstock.core.known_secrets import remember_secret
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
@@ -122,7 +123,12 @@ def _settings_of_file(findings: Findings, where: Location) -> Iterator[tuple[str
                 hint="write the name of a YAML or JSON file after --config",
             )  # fmt: skip
         return
-    root = read_document(path).root
+    try:
+        root = read_document(path).root
+    except SpecError as error:
+        if error.code == "empty-file":
+            return
+        raise
     if name is None and any(key in _OF_OTHERS for key in root.names()):
         return
     yield from _flatten(root, "")
