@@ -210,6 +210,31 @@ def test_upserts_and_deletes_of_composite_keys(options: dict[str, Any], db: Any)
         .fetchone() == (8, 50, 0)  # fmt: skip
 
 
+def test_rows_whose_key_the_table_has(options: dict[str, Any], db: Any) -> None:
+    columns = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("n", pa.string())])
+    schema, table = f"{options['table'].partition('.')[0]}_new", "t"
+    rows = [{"id": 1, "v": 5, "n": "a"}, {"id": 2, "v": 5, "n": "a"}]
+    later = [{"id": 1, "v": 4, "n": "b"}, {"id": 2, "v": 6, "n": "b"}, {"id": 3, "v": 1, "n": "b"}]
+    new = {**options, "table": f"{schema}.{table}", "create_schema": True}
+    assert write(sink(new, ["id"]), batch_of(rows, columns)) == {}
+    query = f"SELECT id, v, n FROM {schema}.{table} ORDER BY id"
+    assert write(sink(new, ["id"], on_conflict="nothing"), batch_of(later, columns), 1) == {}
+    assert db.execute(query).fetchall() == [(1, 5, "a"), (2, 5, "a"), (3, 1, "b")]
+    greater = sink(new, ["id"], update_where={"v": ">", "n": "<>"})
+    greater.check_schema(columns)
+    assert write(greater, batch_of(later, columns), 2) == {}
+    assert db.execute(query).fetchall() == [(1, 5, "a"), (2, 6, "b"), (3, 1, "b")]
+    for made, message in (
+        (sink(new, ["id"], update_where={"w": ">"}), 'column "w"'),
+        (sink(new, update_where={"v": ">"}), "without mode: upsert"),
+        (sink(new, on_conflict="nothing"), "without mode: upsert"),
+        (sink(new, ["id"], update_where={"v": ">"}, on_conflict="nothing"), "on_conflict: nothing"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            made.check_schema(columns)
+    db.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
 def test_numeric_without_precision_stores_each_decimal(options: dict[str, Any], db: Any) -> None:
     db.execute("CREATE TABLE t (a numeric, b numeric(10, 2))")
     of = sink(options)

@@ -29,6 +29,18 @@ def scrape(metrics: Metrics) -> dict[str, list[tuple[dict[str, str], float]]]:
     return samples
 
 
+def test_labels_of_nodes() -> None:
+    metrics = Metrics()
+    for name in ("orders", "out"):
+        metrics.flow(name, "source", "kafka").add(1)
+    registry = make_registry("shop", "r1", metrics, {"orders": {"team": "x"}, "out": {}})
+    text = generate_latest(registry).decode()
+    lines = [line for line in text.splitlines() if line.startswith("penstock_rows_total")]
+    assert [('team="x"' in line, 'node="orders"' in line) for line in lines] == [
+        (True, True), (False, False)
+    ]  # fmt: skip
+
+
 def event(seconds: float, watermark: datetime | None = None, late: int = 0) -> dict[str, object]:
     state = {"numRowsTotal": 4, "memoryUsedBytes": 900, "numRowsDroppedByWatermark": late}
     time_ = {} if watermark is None else {"watermark": watermark.isoformat()}

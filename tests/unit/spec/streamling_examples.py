@@ -7,7 +7,10 @@ from typing import Any
 Example = tuple[str, dict[str, dict[str, Any]]]
 REGISTRY = {"url": "http://localhost:18081"}
 JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
-POSTGRES = {"url": "postgresql://127.0.0.1:5432/postgres", "auth": {"username": "graph-node"}}
+POSTGRES = {
+    "url": "postgresql://127.0.0.1:5432/postgres",
+    "auth": {"username": "graph-node", "password": ""},
+}
 CLICKHOUSE = {
     "url": "clickhouse://localhost:8123/default", "auth": {"username": "default", "password": ""},
 }  # fmt: skip
@@ -162,7 +165,7 @@ TRANSFORMS: list[Example] = [
             "cache": {"ttl": "50ms"}, "labels": {"team": "x"},
             "storage": {
                 "type": "postgres", "url": "postgresql://localhost:5432/streamling",
-                "auth": {"username": "graph-node"}, "table": "s.t",
+                "auth": {"username": "graph-node", "password": ""}, "table": "s.t",
                 "tls": {"verify": False, "verify_hostname": False}, "create_schema": True,
             },
         }},
@@ -370,7 +373,8 @@ SETTINGS: list[tuple[dict[str, str], str, dict[str, dict[str, Any]]]] = [
             "transforms.d": {
                 "cache": {"ttl": "20ms"},
                 "storage": {
-                    "type": "postgres", "table": "dt.e", "auth": {"username": "graph-node"},
+                    "type": "postgres", "table": "dt.e",
+                    "auth": {"username": "graph-node", "password": ""},
                     "url": "postgresql://${STREAMLING__DYNAMIC_TABLE_BACKEND__POSTGRES__HOST}:5432"
                     "/streamling", "create_schema": True,
                 },

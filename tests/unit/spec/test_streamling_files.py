@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core.known_secrets import conceal
 from penstock.spec.front_end import CHOICE, Choice, language_of
 from penstock.spec.load import load
 from penstock.spec.parsed import ParsedPipeline
+from penstock.spec.yaml.writer import convert
 
 CHOSEN = Choice("streamling")
 HEAD = "sources:\n  i: {type: kafka, topic: t, primary_key: k}\ntransforms:\n"
@@ -44,7 +46,10 @@ def messages(found: Sequence[object]) -> list[str]:
         (HEAD.replace("transforms:", "transforms: {}") + TAIL, "streamling"),
         ("sources: {i: {type: file, path: x, format: csv}}\nsinks: {}\n", "streamling"),
         ("sources: {i: {type: a.b, options: {x: 1}}}\nsinks: {}\n", "streamling"),
-        ("definition:\n  sources: {i: {type: kafka, topic: t}}\n  sinks: {}\n", "streamling"),
+        ("definition:\n  sources: {i: {type: kafka, topic: t}}\n  transforms: {}\n", "streamling"),
+        ("sources: {i: {type: kafka, topic: t}}\nsinks: {}\n", "yaml"),
+        ("sources: {i: {type: kafka, topic: t, start: latest}}\ntransforms: {}\n", "yaml"),
+        ("sources: {i: {type: kafka, topic: t}}\ntransforms: {n: {type: sql, sql: x}}\n", "yaml"),
         ("sources: {i: {type: kafka, brokers: b, topic: t}}\nsinks: {}\n", "yaml"),
         ("sources: {i: {type: kafka, connection: c, topic: t}}\nsinks: {}\n", "yaml"),
         ("sources: {i: {type: generate}}\ntransforms: {n: {type: script, code: x}}\n", "yaml"),
@@ -116,6 +121,12 @@ def test_kinds_of_change_propagate(tmp_path: Path) -> None:
         "SELECT regexp_replace(k, 'a', '$$1', 'g') AS k, _gs_op FROM i"
     )
     assert sql("SELECT max(k) FROM i") == "SELECT max(k) AS `max(i.k)` FROM i"
+
+
+def test_a_sink_has_the_key_of_its_input(tmp_path: Path) -> None:
+    part = "  n: {type: basic_plugin.filter_transform, from: i, options: {a: b}}\n"
+    sink = "sinks:\n  s: {type: kafka, from: n, topic: u, data_format: json}\n"
+    assert read(tmp_path, HEAD + part + sink).data["sinks"]["s"]["key_columns"] == ["k"]
 
 
 def test_scripts_keep_the_kind_of_change(tmp_path: Path) -> None:
@@ -209,8 +220,31 @@ def test_settings_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert warning.where is not None and warning.where.file == "other.json"
     missing = read(tmp_path, text, Choice("streamling", settings="none"))
     assert "there is no file of settings none" in str(missing.warnings[0])
-    (tmp_path / "config.yaml").write_text("streams: []\n")
-    assert not read(tmp_path, text).warnings
+    for content in ("streams: []\n", "", "# none\n"):
+        (tmp_path / "config.yaml").write_text(content)
+        found = read(tmp_path, text)
+        assert (found.errors, found.warnings) == ([], ())
+
+
+def test_secrets_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "postgres_sink: {pass: made-up-1, user: ann}\nhttp_secret_header: {key: X-Key}\n"
+        "http_secret_value: {key: made-up-2}\n"
+    )
+    monkeypatch.setenv("STREAMLING__KAFKA_SOURCE__SASL_PASSWORD", "made-up-3")
+    monkeypatch.setenv("STREAMLING__KAFKA_SOURCE__SECURITY_PROTOCOL", "sasl_plaintext")
+    text = HEAD.replace("transforms:", "transforms: {}") + (
+        "sinks:\n  s: {type: postgres, from: i, schema: s, table: t}\n"
+        "  w: {type: webhook, from: i, url: 'http://h', secret_name: key}\n"
+    )
+    pipeline = read(tmp_path, text)
+    assert pipeline.data["sinks"]["s"]["auth"]["password"] == "made-up-1"
+    assert pipeline.data["sinks"]["w"]["headers"]["X-Key"] == "made-up-2"
+    assert pipeline.data["sources"]["i_records"]["auth"]["password"] == "made-up-3"
+    assert "made-up" not in repr(pipeline.data)
+    printed = convert([str(tmp_path / "x.yaml")])
+    assert "made-up" not in printed and "${STREAMLING__POSTGRES_SINK__PASS}" in printed
+    assert conceal("made-up-1 made-up-2 made-up-3").replace("*", "").strip() == ""
 
 
 def test_settings_without_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +259,7 @@ def test_settings_without_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_preprocessors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "expand_files.py").write_text(
-        "def expand(text, options):\n    return text.replace('TOPIC', options['topic'])\n"
+        "def expand(text, topic):\n    return text.replace('TOPIC', topic)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("STREAMLING__PLUGIN__PREPROCESSOR_IDS", "expand_files:expand")

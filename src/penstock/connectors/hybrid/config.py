@@ -32,3 +32,5 @@ class HybridSourceConfig(Config):
     columns_of: Literal["all", "last"] = "all"
     """The columns without `schema`: those of `all` phases, which must be the same, or those of the
     `last` phase, whose types the other phases then have."""
+    skip_last: bool = False
+    """Ends after the bounded phases, and does not read the last one."""

@@ -163,7 +163,7 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return pa.schema(list(fields.values()))
 
     def is_bounded(self) -> bool:
-        return bool(self.phases) and self.phases[-1].is_bounded()
+        return bool(self.phases) and (self.config.skip_last or self.phases[-1].is_bounded())
 
     def reads_once(self) -> bool:
         return any(phase.reads_once() for phase in self.phases)
@@ -172,7 +172,9 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return dict(self._bounds.starts)
 
     def latest_offset(self, start: Offset) -> Offset:
-        latest = self.phases[-1].latest_offset(start[self._last])
+        latest = start[self._last]
+        if not self.config.skip_last:
+            latest = self.phases[-1].latest_offset(latest)
         return {**self._bounds.ends, self._last: latest}
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:

@@ -100,12 +100,14 @@ class Interpolator:
         result = self._expand(scalar.written, scalar, 0)
         if len(self.errors) > count:
             return replace(scalar, invalid=True)
+        if scalar.secret:
+            remember_secret(result.text)
         return replace(
             scalar,
             value=_value(scalar, result),
             text=result.text,
             interpolated_parts=tuple(result.parts),
-            secret=result.secret,
+            secret=result.secret or scalar.secret,
         )
 
     def _expand(self, written: str, scalar: ScalarNode, origin: int) -> _Result:

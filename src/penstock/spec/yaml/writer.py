@@ -47,12 +47,12 @@ def convert(paths: List[str]) -> str:
 
 
 def _data(node: Node) -> Any:
-    """Returns plain data, with expressions as written."""
+    """Returns plain data, with expressions and secrets as written."""
     if isinstance(node, MappingNode):
         return {_text(entry.name): _data(entry.value) for entry in node.entries}
     if isinstance(node, SequenceNode):
         return [_data(item) for item in node.items]
-    value = node.value
+    value = node.written if node.secret else node.value
     return _text(str.__str__(value)) if isinstance(value, str) else value
 
 

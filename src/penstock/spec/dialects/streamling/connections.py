@@ -24,7 +24,7 @@ def kafka(settings: Settings, section: str) -> dict[str, Tree]:
     auth = {
         "mechanism": settings.text(f"{section}.sasl_mechanism", "PLAIN").upper(),
         "username": settings.written(f"{section}.sasl_username") or None,
-        "password": settings.written(f"{section}.sasl_password") or None,
+        "password": settings.secret(f"{section}.sasl_password"),
     }
     client = settings.written(f"{section}.client_id")
     return {
@@ -38,7 +38,7 @@ def kafka(settings: Settings, section: str) -> dict[str, Tree]:
 def registry(settings: Settings, section: str) -> dict[str, Tree]:
     """Returns the schema registry of `kafka_source` or `kafka_sink`."""
     user = settings.written(f"{section}.schema_registry_username")
-    password = settings.written(f"{section}.schema_registry_password")
+    password = settings.secret(f"{section}.schema_registry_password")
     return {
         "url": settings.written(f"{section}.schema_registry_url", "http://localhost:18081"),
         "auth": {"username": user, "password": password} if user else None,
@@ -56,7 +56,7 @@ def clickhouse(settings: Settings, section: str) -> dict[str, Tree]:
         "tls": True if scheme == "https" else None,
         "auth": {
             "username": settings.written(f"{section}.user", "default"),
-            "password": settings.written(f"{section}.password"),
+            "password": settings.secret(f"{section}.password") or "",
         },
     }
 
@@ -93,11 +93,12 @@ def _postgres(
     mode = next((settings.text(p) for p in paths if settings.find(p)), defaults.sslmode)
     host, port = written("host", defaults.host), written("port", "5432")
     database = written("db", defaults.db)
-    secret = written(password, "")
+    secrets = (settings.secret(f"{section}.{password}") for section in sections)
+    secret: Tree = next((each for each in secrets if each is not None), "")
     return {
         "url": f"postgresql://{host}:{port}/{_database(database)}",
         "tls": _TLS.get(mode.lower(), True),
-        "auth": {"username": written("user", "graph-node"), "password": secret or None},
+        "auth": {"username": written("user", "graph-node"), "password": secret},
     }
 
 

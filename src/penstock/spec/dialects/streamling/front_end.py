@@ -8,14 +8,7 @@ from pathlib import Path
 from penstock.core.errors import SpecError, ValidationErrors
 from penstock.core.location import Location
 from penstock.spec.dialects.options.reading import Findings
-from penstock.spec.dialects.streamling.pipeline import to_pipeline
-from penstock.spec.dialects.streamling.preprocessors import preprocess
-from penstock.spec.dialects.streamling.recognition import (
-    is_ambiguous,
-    is_streamling,
-    may_be_streamling,
-)
-from penstock.spec.dialects.streamling.settings import read_settings
+from penstock.spec.dialects.streamling.words import may_be_streamling
 from penstock.spec.documents.files import read_text
 from penstock.spec.front_end import CHOICE, DocumentFrontEnd, is_test_file
 from penstock.spec.parsed import MissingParts
@@ -28,7 +21,7 @@ NAME = "streamling"
 
 
 class StreamlingFrontEnd(DocumentFrontEnd):
-    """The front end of Streamling's files."""
+    """The front end of Streamling's files. It imports their reading on use."""
 
     hints = {"unread": "remove {node}, or connect it to a transform or a sink"}
 
@@ -38,12 +31,21 @@ class StreamlingFrontEnd(DocumentFrontEnd):
             return False
         try:
             text = read_text(Path(path))
-            return may_be_streamling(text) and is_streamling(parse_document(text, path).root)
+            if not may_be_streamling(text):
+                return False
+            from penstock.spec.dialects.streamling.recognition import is_streamling
+
+            return is_streamling(parse_document(text, path).root)
         except (SpecError, ValidationErrors):
             return False
 
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
+        from penstock.spec.dialects.streamling.pipeline import to_pipeline
+        from penstock.spec.dialects.streamling.preprocessors import preprocess
+        from penstock.spec.dialects.streamling.recognition import is_ambiguous
+        from penstock.spec.dialects.streamling.settings import read_settings
+
         findings, text = Findings(), read_text(Path(path), where)
         settings = read_settings(findings, Location(path, 1, 1))
         text = preprocess(text, settings, findings, Location(path, 1, 1))

@@ -72,8 +72,8 @@ return str(uuid.UUID(int=number & ~(3 << 62) | 2 << 62))
 """
 
 
-def _function(args: Mapping[str, str], returns: str, code: str, **options: Tree) -> dict[str, Tree]:
-    return {"args": args, "returns": returns, "code": code, **options}
+def _function(args: Mapping[str, str], returns: str, body: str, **options: Tree) -> dict[str, Tree]:
+    return {"args": args, "returns": returns, "code": body, **options}
 
 
 def _of_256_bits(kind: str) -> dict[str, dict[str, Tree]]:
@@ -85,11 +85,11 @@ def _of_256_bits(kind: str) -> dict[str, dict[str, Tree]]:
         f"{kind}256_to_string": _function(one, "STRING", "return a\n", skip_nulls=True),
     }
     for name, operator in _OPERATORS.items():
-        code = f"result = int(a) {operator} int(b)\n{checked}"
-        found[f"{kind}256_{name}"] = _function(two, "STRING", code)
+        body = f"result = int(a) {operator} int(b)\n{checked}"
+        found[f"{kind}256_{name}"] = _function(two, "STRING", body)
     for name, result in (("div", "quotient"), ("mod", "first - quotient * second")):
-        code = _DIVIDED.format(result=result) + checked
-        found[f"{kind}256_{name}"] = _function(two, "STRING", code)
+        body = _DIVIDED.format(result=result) + checked
+        found[f"{kind}256_{name}"] = _function(two, "STRING", body)
     return found
 
 

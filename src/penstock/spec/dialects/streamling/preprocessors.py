@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from penstock.core.location import Location
@@ -13,8 +13,8 @@ from penstock.spec.dialects.streamling.settings import Settings
 
 GROUP = "penstock.preprocessors"
 """The entry point group of preprocessors; the name of an entry is the ID of a preprocessor."""
-Preprocessor = Callable[[str, Mapping[str, str]], str]
-"""A function from the text of a file and options to another text."""
+Preprocessor = Callable[..., str]
+"""A function from the text of a file, and options by name, to another text."""
 
 
 def preprocess(text: str, settings: Settings, findings: Findings, where: Location) -> str:
@@ -25,7 +25,7 @@ def preprocess(text: str, settings: Settings, findings: Findings, where: Locatio
             continue
         options = settings.below(f"plugin.preprocessor_options.{name.lower()}")
         try:
-            text = function(text, options)
+            text = function(text, **options)
         except Exception as error:
             findings.error(
                 f'the preprocessor "{name}" failed: {type(error).__name__}: {error}', where,

@@ -68,7 +68,7 @@ def _headers(reading: Reading, pipeline: Pipeline) -> dict[str, Tree]:
             reading.where("secret_name"), code="duplicate-key",
             hint="remove one of them",
         )  # fmt: skip
-    headers[field] = settings.written(value)
+    headers[field] = settings.secret(value)
     return headers
 
 

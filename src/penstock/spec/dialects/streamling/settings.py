@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.core.errors import SpecError
+from penstock.core.known_secrets import remember_secret
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
 from penstock.spec.dialects.options.reading import Findings
 from penstock.spec.dialects.streamling.application import find_setting, setting_names
 from penstock.spec.front_end import CHOICE
-from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
+from penstock.spec.tree.nodes import Interpolated, MappingNode, Node, ScalarNode
 from penstock.spec.yaml.parse import read_document
 
 PREFIX = "STREAMLING__"
@@ -34,8 +36,8 @@ class Setting:
 class Settings:
     """The settings: those of the environment before those of the file."""
 
-    def __init__(self, settings: Mapping[str, Setting]) -> None:
-        self._settings = settings
+    def __init__(self, settings: Mapping[str, Setting], where: Location) -> None:
+        self._settings, self._where = settings, where
 
     def find(self, path: str) -> Setting | None:
         """Returns a setting, None if it is not set or empty."""
@@ -51,6 +53,25 @@ class Settings:
         """Returns the text of a setting in the pipeline: a variable, or its value."""
         setting = self.find(path)
         return default if setting is None else setting.written
+
+    def secret(self, path: str) -> ScalarNode | None:
+        """Returns the value of a secret, which `penstock convert` prints as a variable.
+
+        None if it is not set.
+        """
+        setting = self.find(path)
+        if setting is None:
+            return None
+        variable = f"${{{PREFIX}{path.replace('.', '__').upper()}}}"
+        if setting.node is None:
+            base = Path.cwd()
+            return ScalarNode(variable, variable, variable, self._where, base, False, secret=True)
+        remember_secret(setting.text)
+        parts = (Interpolated(0, len(setting.text), 0, len(variable)),)
+        return ScalarNode(
+            setting.text, variable, setting.text, setting.node.location, setting.node.base,
+            False, interpolated_parts=parts, secret=True,
+        )  # fmt: skip
 
     def is_true(self, path: str) -> bool:
         """Returns whether a setting is true."""
@@ -89,7 +110,7 @@ def read_settings(findings: Findings, where: Location) -> Settings:
             path = name.removeprefix(PREFIX).replace("__", ".").lower()
             found[path] = Setting(value, f"${{{name}}}")
             _check(path, f"the environment variable {name}", where, findings)
-    return Settings(found)
+    return Settings(found, where)
 
 
 def _settings_of_file(findings: Findings, where: Location) -> Iterator[tuple[str, ScalarNode]]:
@@ -102,7 +123,12 @@ def _settings_of_file(findings: Findings, where: Location) -> Iterator[tuple[str
                 hint="write the name of a YAML or JSON file after --config",
             )  # fmt: skip
         return
-    root = read_document(path).root
+    try:
+        root = read_document(path).root
+    except SpecError as error:
+        if error.code == "empty-file":
+            return
+        raise
     if name is None and any(key in _OF_OTHERS for key in root.names()):
         return
     yield from _flatten(root, "")

@@ -51,7 +51,7 @@ SOURCES: dict[str, Options] = {
     ),
     "hybrid": options(
         *_COMMON, "bounded_sources!:list = the first `phases`",
-        "unbounded_source!:map = the last of `phases`; with `job_mode` there is none",
+        "unbounded_source!:map = the last of `phases`, which `job_mode` does not read",
         refused("offset_table", "the last phase starts where start_at says"),
     ),
     "file": options(
@@ -120,16 +120,11 @@ def hybrid(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
             reading.node.location, code="missing-option",
         )  # fmt: skip
         return
-    shared: dict[str, Tree] = {"primary_key": key or None, "labels": labels}
-    if pipeline.settings.is_true("job_mode"):
-        phases: dict[str, Tree] = {"type": "hybrid", "phases": bounded}
-        tree = {**(bounded[0] if len(bounded) == 1 else phases), **shared}
-        _add_inserts(fact, reading, pipeline, tree)
-        return
     topic = _topic(last, fact, pipeline, last.get("start_at"))
-    tree = {
+    tree: dict[str, Tree] = {
         "type": "hybrid", "phases": [*bounded, topic], "columns_of": "last",
-        "metadata": {_HEADERS: "headers"}, **shared,
+        "skip_last": True if pipeline.settings.is_true("job_mode") else None,
+        "metadata": {_HEADERS: "headers"}, "primary_key": key or None, "labels": labels,
     }  # fmt: skip
     _add_changes(fact, reading, pipeline, tree, known=None, filter_=last.get("filter"))
 
