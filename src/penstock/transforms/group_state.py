@@ -152,6 +152,7 @@ class BucketTask:
         """Returns the output for the rows of a table."""
         return self._output(self.create(), [rows], int(rows["bucket"].iloc[0]))
 
+    @encode_errors
     def apply(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields the output of a handler without state, for the rows of a partition."""
         from pyspark import TaskContext
