@@ -10,6 +10,7 @@ from tables import table
 from penstock.spec.dialects.arkflow import table as arkflow
 from penstock.spec.dialects.options.listing import Row
 from penstock.spec.dialects.stream_data_processor import table as stream_data_processor
+from penstock.spec.dialects.streamling import table as streamling
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,24 @@ def by_kind(tests: dict[str, str], default: str) -> Callable[[Row], str]:
     return lambda row: tests.get(row.component.partition(" ")[0], default)
 
 
+def _shown_of_streamling(row: Row) -> str:
+    """Returns the test of a row of Streamling's table."""
+    kind, _, name = row.component.partition(" ")
+    if row.reading.startswith(("accepted without effect", "missing")):
+        return (
+            "test_settings_without_effect" if kind == "setting" else "test_options_without_effect"
+        )
+    tests = {
+        "source": "test_source", "transform": "test_transform", "sink": "test_sink",
+        "setting": "test_setting", "part": "test_source", "function": "test_functions",
+    }  # fmt: skip
+    if kind == "part" and name in ("`group_by`", "`aggregate`"):
+        return "test_sink"
+    if kind == "plugin":
+        return f"test_{'source' if 'source' in name else 'sink'}"
+    return tests.get(kind, "test_a_file")
+
+
 DIALECT_PAGES: dict[str, Callable[[], str]] = {
     "arkflow.md": DialectPage(
         "ArkFlow", "arkflow.md", arkflow.rows,
@@ -53,6 +72,13 @@ DIALECT_PAGES: dict[str, Callable[[], str]] = {
             "buffer": "test_buffer", "codec": "test_codec", "temporary": "test_processor",
         }, "test_errors_are_in_the_file"),
         ["tests/unit/spec/test_arkflow_components.py", "tests/unit/spec/test_arkflow_files.py"],
+    ),
+    "streamling.md": DialectPage(
+        "Streamling", "streamling.md", streamling.rows, _shown_of_streamling,
+        [
+            "tests/unit/spec/test_streamling_components.py",
+            "tests/unit/spec/test_streamling_files.py",
+        ],
     ),
     "stream-data-processor.md": DialectPage(
         "stream-data-processor", "stream-data-processor.md", stream_data_processor.rows,

@@ -35,6 +35,7 @@ from penstock.engine.lookups.lookup_joins import join_lookups
 from penstock.engine.lookups.node_lookup import key_lookup
 from penstock.engine.lookups.table_checks import check_types, registered_checks
 from penstock.engine.sources.known_operations import KnownOperations
+from penstock.engine.tasks.carried_rows import DIRECTORY as CARRIED
 from penstock.engine.tasks.function import Chain, Step
 from penstock.engine.tasks.rejected_rows import RejectedRows
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
@@ -241,4 +242,7 @@ class Derivation(BuildContext):
             rows = exchange_schema(self.analysis.output_of(node, input_))
         spool = self.make_spool(node, query, "transform")
         marked = input_ if has_variant(columns) else None
-        return Step(node.batch_function, rows, spool, self.run_id, input=marked)
+        carried = None
+        if node.batch_function.carries_rows and self.checkpoint is not None:
+            carried = self.checkpoint / CARRIED / node.name
+        return Step(node.batch_function, rows, spool, self.run_id, input=marked, carried=carried)

@@ -23,7 +23,7 @@ from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.lookup import LookupSource
 from penstock.sdk.operations import Changes, Operation
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
-from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.record import PAYLOAD, Carried, Conjunct, Decoded, Encoded, Failure, Read, Records
 from penstock.sdk.replayable_source import ReplayableSource
 from penstock.sdk.retries import report_retry
 from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_schemas
@@ -35,12 +35,12 @@ from penstock.sql.column_lineage import ColumnLineage
 from penstock.sql.relation import Relation, State
 
 __all__ = [
-    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Changes", "ClientPool", "ColumnChange",
-    "ColumnLineage", "Component", "Config", "Conjunct", "Context", "DataFrameTransform",
-    "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
-    "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra", "Mode", "Offset",
-    "Operation", "PayloadTransform", "Permanent", "PlanError", "PositiveDuration", "Read",
-    "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
+    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Carried", "Changes", "ClientPool",
+    "ColumnChange", "ColumnLineage", "Component", "Config", "Conjunct", "Context",
+    "DataFrameTransform", "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure",
+    "FileFormat", "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra",
+    "Mode", "Offset", "Operation", "PayloadTransform", "Permanent", "PlanError", "PositiveDuration",
+    "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
     "Rejects", "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source",
     "StartAt", "State", "Transform", "Transient", "UserPath", "Writer", "bisect_failures",
     "compare_schemas", "report_retry",

@@ -15,7 +15,7 @@ from penstock.sdk.clients import config_digest
 from penstock.sdk.component import C, Component
 from penstock.sdk.format import Format
 from penstock.sdk.operations import Changes
-from penstock.sdk.record import Failure
+from penstock.sdk.record import Carried, Failure
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.relation import Relation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Transform(Component[C]):
-    """A function over the batches of one input, without state between batches.
+    """A function over the batches of one input, without state other than carried rows.
 
     Over changes the output must have the operation column of the input.
 
@@ -39,6 +39,8 @@ class Transform(Component[C]):
     whole_batches: bool = False
     """Whether `apply` gets all rows of a batch of the pipeline at once, in one task. An exception
     is then the error of all rows."""
+    carries_rows: bool = False
+    """Whether `apply` carries rows over to the next batch. Requires `whole_batches`."""
     changes: Changes | None = None
     """The changes that the input has, or None. Set by the planner."""
     code_options: ClassVar[tuple[str, ...]] = ()
@@ -66,10 +68,11 @@ class Transform(Component[C]):
         return config_digest(self.config)
 
     @abstractmethod
-    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure | Carried]:
         """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can.
 
-        The row of a `Failure` becomes a dead letter, without a search for it.
+        The row of a `Failure` becomes a dead letter, without a search for it. The row of a
+        `Carried` is at the begin of the next batch, too.
         """
 
 

@@ -8,6 +8,7 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS
 from penstock.spec.dialects.arkflow.codecs import CODECS
 from penstock.spec.dialects.arkflow.components import REFUSED
 from penstock.spec.dialects.arkflow.inputs import INPUTS
+from penstock.spec.dialects.arkflow.jobs import EDGE, JOB, JOB_SINK, JOB_SOURCE, OPERATOR
 from penstock.spec.dialects.arkflow.outputs import OUTPUTS
 from penstock.spec.dialects.arkflow.pipeline import HEALTH, LOGGING, TOP
 from penstock.spec.dialects.arkflow.processors import PROCESSORS, TEMPORARIES
@@ -18,7 +19,8 @@ from penstock.spec.dialects.options.listing import Row, list_missing, list_optio
 KINDS: Mapping[str, Mapping[str, Options]] = {
     "file": {
         "top": TOP, "logging": LOGGING, "health_check": HEALTH, "stream": STREAM,
-        "pipeline": PIPELINE,
+        "pipeline": PIPELINE, "job": JOB, "operator of a job": OPERATOR, "edge of a job": EDGE,
+        "source of a job": JOB_SOURCE, "sink of a job": JOB_SINK,
     },
     "input": INPUTS, "output": OUTPUTS, "processor": PROCESSORS, "buffer": BUFFERS,
     "codec": CODECS, "temporary": TEMPORARIES,
@@ -36,6 +38,7 @@ BECOMES: Mapping[tuple[str, str], str] = {
     ("processor", "arrow_to_protobuf"): "step `encode`",
     ("processor", "batch"): "step `merge`", ("processor", "sql"): "step `sql`",
     ("processor", "python"): "step `python`", ("processor", "vrl"): "step `vrl`",
+    ("processor", "wasm"): "step `wasm`",
     ("temporary", "redis"): "`lookups` of the step `sql`",
     ("codec", "schema_registry"): "codec `registry`: Avro, Protobuf or JSON",
 }  # fmt: skip

@@ -109,17 +109,19 @@ class Reading:
             return None
         if isinstance(node, MappingNode):
             return Reading(node, subject or f"{name} of {self.subject}", options, self.findings)
-        self.findings.error(
-            f'"{name}" of {self.subject} expects a map', self.where(name), code="wrong-type"
-        )
+        option = self.options.find(name)
+        if option is None or option.kind != "map":
+            self.findings.error(
+                f'"{name}" of {self.subject} expects a map', node.location, code="wrong-type"
+            )
         return None
 
-    def maps(self, name: str, options: Options) -> list[Reading]:
+    def maps(self, name: str, options: Options, subject: str | None = None) -> list[Reading]:
         """Returns the maps of a list."""
         node = self.get(name)
         items: Sequence[Node] = node.items if isinstance(node, SequenceNode) else ()
         return [
-            Reading(item, f"{name} of {self.subject}", options, self.findings)
+            Reading(item, subject or f"{name} of {self.subject}", options, self.findings)
             for item in items
             if isinstance(item, MappingNode)
         ]
