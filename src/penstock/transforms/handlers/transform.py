@@ -198,12 +198,12 @@ def _bucket_handler(chain: Chain, by: tuple[str, ...], inputs: int) -> Handler:
 
 
 def _role(field: StructField) -> Role:
-    role = field.metadata.get(COLUMN_TYPE)
+    role = str(field.metadata.get(COLUMN_TYPE))
     return Role(role) if role in [*Role] else Role.FIELD
 
 
 def _unit(field: StructField) -> TimeUnit | None:
-    unit = field.metadata.get(TIME_UNIT)
+    unit = str(field.metadata.get(TIME_UNIT))
     return TimeUnit(unit) if unit in [*TimeUnit] else None
 
 
