@@ -114,7 +114,7 @@ class Handlers(DataFrameTransform[HandlersConfig]):
                 for number, each in enumerate(inputs.values())
             ]
             frame = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), numbered)
-            return apply_by_bucket(frame, task, None, output)
+            return apply_by_bucket(frame, task, (), output)
         if not chain.has_state:
             return frame.mapInArrow(task.apply, output)
         return apply_by_bucket(frame, task, by, output)
