@@ -57,7 +57,7 @@ class HandlerStream:
         by = tuple(self.config.by)
         create = partial(_bucket_handler, self.chain, by, inputs)
         self._task = BucketTask(create, self.roles, self._reject)
-        self._by = by if inputs == 1 else None
+        self._by = by if inputs == 1 else ()
         self._states: dict[int, State] = {}
 
     def _reject(self, part: str, rows: Sequence[tuple[pa.RecordBatch, RecordError]]) -> None:

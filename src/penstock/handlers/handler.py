@@ -55,7 +55,7 @@ class Handler(ABC):
         nulls = time_values(batch).is_null()
         if not nulls.true_count:
             return batch
-        self.dropped.append(Dropped(batch.filter(nulls), NULL_TIME, "null-time"))
+        self.dropped.append(Dropped(batch.filter(nulls), NULL_TIME, code="null-time"))
         return batch.filter(pc.invert(nulls))
 
     def save(self) -> bytes:

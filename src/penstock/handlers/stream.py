@@ -88,7 +88,7 @@ class Stream(Handler):
                 yield from self._attempts(handler, batch.slice(half))
                 return
             message = error.message if isinstance(error, HandlerError) else str(error)
-            self.dropped.append(Dropped(batch, message, FAILED))
+            self.dropped.append(Dropped(batch, message, code=FAILED))
             outputs = handler.handle(batch.slice(0, 0))
         self.dropped += handler.take_dropped()
         yield from outputs

@@ -156,7 +156,7 @@ class WindowHandler(Handler):
         """Returns the windows that sorted rows close."""
         closed, late = clock.add(rows)
         if late.num_rows:
-            self.dropped.append(Dropped(late, LATE, "late"))
+            self.dropped.append(Dropped(late, LATE, code="late"))
         return closed
 
 

@@ -66,15 +66,15 @@ def apply_by_group(
 
 
 def apply_by_bucket(
-    frame: DataFrame, task: BucketTask, by: Sequence[str] | None, output: StructType
+    frame: DataFrame, task: BucketTask, by: Sequence[str], output: StructType
 ) -> DataFrame:
     """Returns the columns `output` of the rows that the handler of each bucket returns.
 
-    The groups `by` are divided among buckets; None is a single bucket.
+    The groups `by` are divided among buckets. Without `by` there is a single bucket.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    packed = frame.mapInArrow(_Pack(None if by is None else tuple(by)), _PACKED).groupBy("bucket")
+    packed = frame.mapInArrow(_Pack(tuple(by)), _PACKED).groupBy("bucket")
     if frame.isStreaming:
         computed = packed.applyInPandasWithState(
             task.advance, "rows BINARY", "state BINARY", "append", "NoTimeout"
@@ -88,7 +88,7 @@ def apply_by_bucket(
 class _Pack:
     """The rows of each bucket in a batch of Arrow as one value, with their place in the input."""
 
-    by: tuple[str, ...] | None
+    by: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -114,7 +114,7 @@ class _Pack:
     def _buckets(self, batch: pa.RecordBatch) -> Indexes:
         """Returns the bucket of each row, by the texts of its group."""
         codes = np.zeros(batch.num_rows, np.int64)
-        for name in self.by or ():
+        for name in self.by:
             values = batch.column(batch.schema.get_field_index(name)).dictionary_encode("encode")
             texts = [_text(value).encode() for value in values.dictionary.to_pylist()]
             hashes = np.array([zlib.crc32(text) for text in texts], np.int64)
@@ -152,6 +152,7 @@ class BucketTask:
         """Returns the output for the rows of a table."""
         return self._output(self.create(), [rows], int(rows["bucket"].iloc[0]))
 
+    @encode_errors
     def apply(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields the output of a handler without state, for the rows of a partition."""
         from pyspark import TaskContext

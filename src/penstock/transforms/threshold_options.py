@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from penstock.handlers.threshold import ThresholdOptions
-from penstock.sdk import Config, PositiveDuration
+from penstock.sdk import Config, Duration, PositiveDuration
 
 _NEVER = (-inf, 1.0, 1.0)
 """The trigger, the factor and the time of a decrease that never happens."""
@@ -23,12 +23,14 @@ def check_seconds(duration: float) -> float:
 
 
 Seconds = Annotated[PositiveDuration, AfterValidator(check_seconds)]
+WholeSeconds = Annotated[Duration, AfterValidator(check_seconds)]
+"""Whole seconds, or none."""
 
 
 class Increase(Config):
     factor: float = Field(gt=0)
     """The factor of an increase."""
-    duration: Seconds
+    duration: WholeSeconds
     """The time above the threshold after which it is increased."""
 
 
@@ -37,7 +39,7 @@ class Decrease(Config):
     """The part of the threshold that values must not exceed."""
     factor: float = Field(ge=0)
     """The factor of a decrease."""
-    duration: Seconds
+    duration: WholeSeconds
     """The time after which the threshold is decreased."""
 
 

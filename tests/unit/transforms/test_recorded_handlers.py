@@ -39,11 +39,16 @@ def comparable(rows: Rows) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def by_content(rows: Rows) -> list[dict[str, Any]]:
+    """Returns rows in an order of their values."""
+    return sorted(rows, key=lambda row: str(sorted(row.items())))
+
+
 def by_options() -> list[list[RecordedCase]]:
-    """Returns the cases of equal handlers and columns together."""
+    """Returns the cases of equal handlers and columns together, without those with errors."""
     groups: dict[str, list[RecordedCase]] = defaultdict(list)
     for case in CASES:
-        if case.title not in INVALID:
+        if case.title not in INVALID and not case.is_error:
             key = json.dumps(case.options), str(stream_schema([case]))
             groups[str(key)].append(case)
     return [*groups.values()]
@@ -67,7 +72,11 @@ def test_cases_in_one_stream(seed: int) -> None:
         found = [row for batch in divide(rows, rng) for row in stream.batch(batch)]
         for case in cases:
             of_case = [row for row in found if row[CASE] == case.title]
-            assert comparable(of_case) == comparable(expected_rows(case)), case.title
+            actual, expected = comparable(of_case), comparable(expected_rows(case))
+            if len(case.handlers) > 1:
+                # Handlers pass the windows of a call together, and a stream one by one.
+                actual, expected = by_content(actual), by_content(expected)
+            assert actual == expected, case.title
             count += bool(of_case)
         rejected += stream.rejected
     assert count > 35

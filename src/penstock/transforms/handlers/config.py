@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from penstock.core.units import Duration
 from penstock.handlers.aggregate_functions import Function
 from penstock.handlers.default import Scope
 from penstock.sdk import Config, PositiveDuration
 from penstock.spec.model_types import NameList
-from penstock.transforms.threshold_options import Seconds, ThresholdLevels, check_seconds
+from penstock.transforms.threshold_options import Seconds, ThresholdLevels, WholeSeconds
 
 Role = Literal["TAG", "FIELD"]
 Value = bool | int | float | str
@@ -94,7 +93,7 @@ class Join(Config):
     type: Literal["join"]
     on: list[str] = []
     """The columns of the key. Without columns rows are merged by their times alone."""
-    tolerance: Annotated[Duration, AfterValidator(check_seconds)] = 0.0
+    tolerance: WholeSeconds = 0.0
     """The longest time between the first row of an output row and the others."""
 
 

@@ -100,29 +100,39 @@ class Handlers(DataFrameTransform[HandlersConfig]):
         from pyspark.sql.pandas.types import to_arrow_schema
 
         frame = self._united(inputs)
-        for option in ("by", "batch", "tags"):
-            require(self, frame, option, getattr(self.config, option))
-        check_groups(frame, [frame.columns.index(name) for name in self.config.by])
-        roles, chain = self._roles(frame), self._chain
-        output = self._output(to_arrow_schema(frame.schema, timezone="UTC"), roles, chain)
-        task = BucketTask(self._handler(chain), roles, self.rejects)
+        by = self._columns(frame, "by")
+        check_groups(frame, [frame.columns.index(name) for name in by])
+        roles = self._roles(frame)
+        chain = Chain(self.config.handlers, tuple(self._columns(frame, "batch")))
+        schema = to_arrow_schema(frame.schema, timezone="UTC")
+        output = self._output(schema, roles, chain, by)
+        create = partial(_bucket_handler, chain, tuple(by), len(inputs))
+        task = BucketTask(create, roles, self.rejects)
         if self._is_merged:
             numbered = [
                 each.withColumn(_INPUT, lit(number).cast("bigint"))
                 for number, each in enumerate(inputs.values())
             ]
             frame = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), numbered)
-            return apply_by_bucket(frame, task, None, output)
+            return apply_by_bucket(frame, task, (), output)
         if not chain.has_state:
             return frame.mapInArrow(task.apply, output)
-        return apply_by_bucket(frame, task, self.config.by, output)
+        return apply_by_bucket(frame, task, by, output)
 
-    def _handler(self, chain: Chain) -> partial[Handler]:
-        count = len(self.context.inputs)
-        return partial(_bucket_handler, chain, tuple(self.config.by), count)
+    def _columns(self, frame: DataFrame, option: str) -> list[str]:
+        """Returns the columns of an option as the input has them. Raises OptionError."""
+        names: list[str] = getattr(self.config, option)
+        require(self, frame, option, names)
+        known = {column.lower(): column for column in frame.columns}
+        return [known[name.lower()] for name in names]
 
     def _united(self, inputs: Mapping[str, DataFrame]) -> DataFrame:
         """Returns the rows of all inputs. Raises OptionError for a column with several types."""
+        if len({frame.isStreaming for frame in inputs.values()}) > 1:
+            raise OptionError.of(
+                "from", message="the inputs are streams and static tables",
+                code="unsupported-option", hint="Join a table with a transform sql.",
+            )  # fmt: skip
         types: dict[str, tuple[str, str]] = {}
         for index, (name, frame) in enumerate(inputs.items()):
             for field in frame.schema:
@@ -148,7 +158,7 @@ class Handlers(DataFrameTransform[HandlersConfig]):
         units = {field.name: unit for field in frame.schema if (unit := _unit(field)) is not None}
         named = {role: name for name, role in columns.items()}
         columns = {n: r if r is Role.TAG else Role.FIELD for n, r in columns.items()}
-        columns |= dict.fromkeys(self.config.tags, Role.TAG)
+        columns |= dict.fromkeys(self._columns(frame, "tags"), Role.TAG)
         found: dict[str, str | None] = {}
         for option, role in (("time", Role.TIME), ("measurement", Role.MEASUREMENT)):
             name = getattr(self.config, option)
@@ -158,7 +168,7 @@ class Handlers(DataFrameTransform[HandlersConfig]):
             )
         return Roles(found["time"], found["measurement"], columns, {**units, **self._chain.units})
 
-    def _output(self, schema: pa.Schema, roles: Roles, chain: Chain) -> StructType:
+    def _output(self, schema: pa.Schema, roles: Roles, chain: Chain, by: list[str]) -> StructType:
         """Returns the columns of the output, whose metadata have the roles. Raises OptionError."""
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
@@ -174,7 +184,7 @@ class Handlers(DataFrameTransform[HandlersConfig]):
                     message=f'expected {expected}, and column "{name}" has another type',
                     code="unsupported-type",
                 ) from None
-        grouped = with_group(roles.schema(schema), dict.fromkeys(self.config.by))
+        grouped = with_group(roles.schema(schema), dict.fromkeys(by))
         return StructType([
             StructField(field.name, from_arrow_type(field.type, True), True, _metadata(field))
             for field in chain.output(grouped)
@@ -188,12 +198,13 @@ def _bucket_handler(chain: Chain, by: tuple[str, ...], inputs: int) -> Handler:
 
 
 def _role(field: StructField) -> Role:
-    return Role(field.metadata.get(COLUMN_TYPE, Role.FIELD))
+    role = str(field.metadata.get(COLUMN_TYPE))
+    return Role(role) if role in [*Role] else Role.FIELD
 
 
 def _unit(field: StructField) -> TimeUnit | None:
-    unit = field.metadata.get(TIME_UNIT)
-    return None if unit is None else TimeUnit(unit)
+    unit = str(field.metadata.get(TIME_UNIT))
+    return TimeUnit(unit) if unit in [*TimeUnit] else None
 
 
 def _metadata(field: pa.Field) -> dict[str, str]:

@@ -14,6 +14,9 @@ from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.stream_data_processor.producers import ProducerPlan
 from penstock.spec.tree.nodes import Node, ScalarNode, SequenceNode
 
+_TIMED = frozenset({
+    "aggregate", "join", "window", "dynamic_window", "threshold", "derivative", "dispatch",
+})  # fmt: skip
 Handler = tuple[Node, Mapping[str, Tree]]
 """The place and the options of a handler."""
 
@@ -80,7 +83,7 @@ class Chains:
     def _transform(self, path: _Path, plans: Sequence[ProducerPlan]) -> dict[str, Tree]:
         parsers = [plan.parser for plan in plans]
         time = next((each.time for each in parsers if each.time is not None), None)
-        self._check_times(plans, time)
+        self._check_times(plans, path.handlers, time)
         merged = dict.fromkeys(name for each in parsers for name in each.merged or ())
         by, handlers = _leading_group(path.handlers, {*merged} if merged else None)
         chain: list[Tree] = [to_node(options, at) for at, options in handlers]
@@ -97,7 +100,16 @@ class Chains:
             "tags": [*tags] or None, "batch": batch or None, "handlers": chain,
         }  # fmt: skip
 
-    def _check_times(self, plans: Sequence[ProducerPlan], time: str | None) -> None:
+    def _check_times(
+        self, plans: Sequence[ProducerPlan], handlers: Sequence[Handler], time: str | None
+    ) -> None:
+        if time is None:
+            for at, options in handlers:
+                if options["type"] in _TIMED:
+                    self._findings.error(
+                        f"handler {options['type']} requires a time", at.location,
+                        code="missing-option", hint="set time_column_name of the parser",
+                    )  # fmt: skip
         for plan in plans:
             if plan.parser.time != time:
                 self._findings.error(

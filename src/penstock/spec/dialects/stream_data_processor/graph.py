@@ -108,6 +108,11 @@ class _Graph:
                     above += self._nodes[current].inputs
 
     def _check_inputs(self, inputs: list[str], names: list[str], reading: Reading) -> None:
+        if not inputs and reading.get("from") is not None:
+            self._findings.error(
+                f'"from" of {reading.subject} expects a name', reading.where("from"),
+                code="wrong-type",
+            )  # fmt: skip
         for name in inputs:
             if name not in names:
                 self._findings.error(
