@@ -7,7 +7,7 @@ from collections.abc import Mapping
 USER_CODES: Mapping[str, str] = {
     "ambiguous-column": "A name matches several columns that differ only in case.",
     "ambiguous-id": "The beginning of an ID matches several dead letters.",
-    "broken-plugin": "The class of a plugin cannot be imported.",
+    "broken-plugin": "A plugin cannot be imported, or is no component of the SDK.",
     "column-count": "A query returns another number of columns than the table or view has.",
     "column-name": "A text is the name of a column where a template is expected.",
     "connection-type": "A node and the connection that it uses have different types.",
@@ -23,6 +23,7 @@ USER_CODES: Mapping[str, str] = {
     "empty-file": "The file has no content.",
     "endless-alias": "A YAML alias refers to a map or a list that contains it.",
     "errors": "Several errors were found.",
+    "failed-preprocessor": "A preprocessor of a pipeline file failed.",
     "file-exists": "The file to write exists.",
     "file-too-large": "A pipeline file is larger than the limit.",
     "fresh-backfill": "The options --fresh and --backfill exclude each other.",
