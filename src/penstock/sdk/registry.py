@@ -121,7 +121,7 @@ def find(kind: Kind, type_: str, similar: Sequence[str] = ()) -> type[Component[
 
 def _load(kind: Kind, entry: EntryPoint) -> type[Component[Any]]:
     """Returns the class of a plugin. Raises BrokenPluginError."""
-    packages = [_package_of(each) for each in installed(kind).get(entry.name, ())]
+    packages = sorted(_package_of(each) for each in installed(kind).get(entry.name, ()))
     if OWN in packages:
         raise broken(kind, entry, f'Penstock has a {kind} "{entry.name}"')
     if len(packages) > 1:
@@ -139,8 +139,13 @@ def fault(kind: Kind, component: object) -> str | None:
     version = getattr(component, "sdk_version", SDK_VERSION)
     if version != SDK_VERSION:
         return f"{name} is written for version {version} of the SDK, expected {SDK_VERSION}"
-    missing = sorted(getattr(component, "__abstractmethods__", ()))
-    return f"{name} has no method {missing[0]}" if missing else None
+    missing = (
+        method
+        for method in dir(component)
+        if getattr(getattr(component, method, None), "__isabstractmethod__", False)
+    )
+    method = next(missing, None)
+    return f"{name} has no method {method}" if method else None
 
 
 def kind_of(component: type) -> Kind | None:

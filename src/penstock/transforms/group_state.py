@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 RESULT = "result"
 """The column that a handler adds."""
 BUCKETS = 32
-_PACKED = "bucket INT, place BIGINT, rows BINARY"
 _PARTS = 2**32
 """The maximum number of batches of Arrow in a partition."""
 
@@ -56,7 +55,7 @@ def apply_by_group(
     grouping = tuple(names[index] for index in by)
     plain = frame.toDF(*names)
     output = StructType([*plain.schema.fields, StructField(RESULT, kind)])
-    packed = plain.mapInArrow(_Pack(grouping), _PACKED).groupBy("bucket")
+    packed = plain.mapInArrow(Packed(grouping), Packed.DDL).groupBy("bucket")
     task = _Task(create, grouping, names[time])
     if frame.isStreaming:
         computed = packed.applyInPandasWithState(
@@ -68,8 +67,13 @@ def apply_by_group(
 
 
 @dataclass(frozen=True)
-class _Pack:
-    """The rows of each bucket in a batch of Arrow as one value, with their place in the input."""
+class Packed:
+    """The rows of each bucket in a batch of Arrow as one value, with their place in the input.
+
+    `by` are the columns of the group.
+    """
+
+    DDL: ClassVar = "bucket INT, place BIGINT, rows BINARY"
 
     by: tuple[str, ...]
 
@@ -83,7 +87,7 @@ class _Pack:
                 continue
             buckets = self._buckets(batch)
             found = np.unique(buckets)
-            rows = [_to_bytes(batch.filter(pa.array(buckets == each))) for each in found]
+            rows = [to_bytes(batch.filter(pa.array(buckets == each))) for each in found]
             places = np.full(len(found), first + number)
             yield pa.RecordBatch.from_arrays(
                 [
@@ -137,9 +141,9 @@ class _Task:
         packed = [pair for part in parts for pair in zip(part["place"], part["rows"], strict=True)]
         ordered = sorted(packed, key=lambda pair: int(pair[0]))
         outputs = Chain([GroupBy(self.by), handler]).handle_all(
-            [self._with_time(batch) for _, rows in ordered for batch in _from_bytes(rows)]
+            [self._with_time(batch) for _, rows in ordered for batch in from_bytes(rows)]
         )
-        return pd.DataFrame({"rows": [_to_bytes(output) for output in outputs]})
+        return pd.DataFrame({"rows": [to_bytes(output) for output in outputs]})
 
     def _with_time(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.replace_schema_metadata(with_time(batch.schema, self.time).metadata)
@@ -148,10 +152,11 @@ class _Task:
 def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for rows in batch.column(0).to_pylist():
-            yield from _from_bytes(rows)
+            yield from from_bytes(rows)
 
 
-def _to_bytes(batch: pa.RecordBatch) -> bytes:
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """Returns a batch as a stream of Arrow."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -159,5 +164,6 @@ def _to_bytes(batch: pa.RecordBatch) -> bytes:
     return value
 
 
-def _from_bytes(rows: bytes) -> list[pa.RecordBatch]:
+def from_bytes(rows: bytes) -> list[pa.RecordBatch]:
+    """Returns the batches of a stream of Arrow."""
     return list(pa.ipc.open_stream(rows))

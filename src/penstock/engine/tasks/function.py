@@ -22,7 +22,6 @@ from penstock.sdk.bisect_failures import as_record_error
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
-from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.forked_calls import call_forked
 
 
@@ -86,11 +85,11 @@ class Step:
             results = list(separate(batch.num_rows, attempt_forked if crashed else attempt))
         for start, _, result in results:
             if isinstance(result, RecordError):
-                dead_letters.add(row_payload(batch, start), result)
+                dead_letters.add(transform.payload(batch, start), result)
                 continue
             for each in result:
                 if isinstance(each, Failure):
-                    dead_letters.add(row_payload(batch, start + each.index), each.error)
+                    dead_letters.add(transform.payload(batch, start + each.index), each.error)
                 elif each.num_rows:
                     yield each
 
