@@ -64,8 +64,8 @@ def test_the_division_into_batches_and_restarts_change_nothing() -> None:
             output += harness.advance(max(each["at"] for each in batch))
             harness.restart()
         output += harness.advance(at(time + 100))
-        order = lambda each: (each["reason"], each["user"])
-        results.append((sorted(output, key=order), len(harness.errors)))
+        ordered = sorted(output, key=lambda each: (each["reason"], each["user"]))
+        results.append((ordered, len(harness.errors)))
     assert results[0] == results[1] == results[2]
     assert len(results[0][0]) > 20 and results[0][1] > 50
 
