@@ -155,7 +155,7 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
         return FailedCalls(Config(), self.context)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+        from pyspark.sql.pandas.types import from_arrow_schema
 
         (frame,) = inputs.values()
         if self.changes is not None:
@@ -167,7 +167,7 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
         require(self, frame, "state", state.key)
         names = {name.lower(): name for name in frame.columns}
         key = tuple(names[name.lower()] for name in state.key)
-        self._check_types(to_arrow_schema(frame.schema), key)
+        _check_types(frame, key)
         assert self.config.columns is not None
         columns = arrow_schema(self.config.columns)
         create = _States(
@@ -205,11 +205,18 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
             )  # fmt: skip
         return names[time.lower()]
 
-    def _check_types(self, schema: pa.Schema, key: tuple[str, ...]) -> None:
-        for name in key:
-            type_ = schema.field(name).type
-            if pa.types.is_nested(type_):
-                raise OptionError.of(
-                    "state", "key", message=f'column "{name}" is {type_}, which cannot be a key',
-                    code="unsupported-type",
-                )  # fmt: skip
+
+def _check_types(frame: DataFrame, key: tuple[str, ...]) -> None:
+    """Raises OptionError for a key with parts, and for a VARIANT, which has no column of Arrow."""
+    from pyspark.sql import types
+
+    parts = (types.StructType, types.ArrayType, types.MapType)
+    for field in frame.schema:
+        is_key = field.name in key and isinstance(field.dataType, parts)
+        if is_key or isinstance(field.dataType, types.VariantType):
+            role = "cannot be a key" if is_key else "cannot be read by a function with state"
+            raise OptionError.of(
+                "state", code="unsupported-type",
+                message=f'column "{field.name}" is {field.dataType.simpleString().upper()}, '
+                f"which {role}",
+            )  # fmt: skip
