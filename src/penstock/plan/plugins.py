@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -24,6 +25,7 @@ from penstock.spec.preprocessing import broken_preprocessors, preprocessors
 from penstock.spec.source_map import Route
 from penstock.spec.validate import Pipeline
 
+_DECORATOR = re.compile(r"@\s*(?:\w+\.)?(?:udf|udaf|udtf)\b")
 GROUP = "penstock.functions"
 """The entry points of functions for SQL: the name of the function, and `module:function`."""
 
@@ -69,8 +71,9 @@ def file_functions(pipeline: Pipeline, errors: list[PenstockError]) -> list[Func
     """Returns the functions in the files of `plugins`. Appends to `errors`."""
     found: list[Function] = []
     for _, path, name in plugin_files(pipeline):
-        if path.is_file():
-            file = DecoratedFile(path.absolute(), name, path.read_text("utf-8", "replace"))
+        text = path.read_text("utf-8", "replace") if path.is_file() else ""
+        if _DECORATOR.search(text):
+            file = DecoratedFile(path.absolute(), name, text)
             found += file.functions()
             errors += [error for error in file.errors if error.code != "no-functions"]
     return found

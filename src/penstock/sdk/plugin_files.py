@@ -34,7 +34,7 @@ def read_plugin_file(path: Path, name: str) -> dict[tuple[Kind, str], type[Compo
         with exits_as_exceptions(KeyboardInterrupt):
             module = import_file(path)
     except Exception as error:
-        place = failing_place(error) or name
+        place = failing_place(error).replace(str(path.absolute()), name) or name
         message = f"the plugin file {name} cannot be imported: {exception_text(error)} ({place})"
         raise PlanError(message, code="broken-plugin", hint="Correct the file.") from error
     found: dict[tuple[Kind, str], type[Component[Any]]] = {}

@@ -76,7 +76,7 @@ def preprocess(text: str, name: str, base: Path) -> str:
             with exits_as_exceptions(KeyboardInterrupt):
                 processed = function(processed, **options)
         except Exception as error:
-            place = failing_place(error)
+            place = failing_place(error).replace(f"{base}/", "")
             raise SpecError(
                 f'the preprocessor "{preprocessor}" failed: {exception_text(error)}'
                 + (f" ({place})" if place else ""),
@@ -169,7 +169,7 @@ def _find_in_file(path: Path, name: str, function: str, where: Location) -> Prep
             f"cannot read {path}: {error.strerror}", code="missing-file", where=where
         ) from None
     except Exception as error:
-        place = failing_place(error) or str(path)
+        place = failing_place(error).replace(str(path), path.name) or path.name
         raise SpecError(
             f'the preprocessor "{name}" cannot be imported: {exception_text(error)} ({place})',
             code="broken-plugin", where=where,

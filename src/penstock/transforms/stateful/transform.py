@@ -176,7 +176,9 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
             self.config.per == "row",
         )  # fmt: skip
         task = StatefulTask(create, columns, state.time is not None)
-        return task.apply(frame, key, from_arrow_schema(with_reasons(columns)))
+        return task.apply(
+            frame, key, from_arrow_schema(with_reasons(columns), prefer_timestamp_ntz=True)
+        )
 
     def _code(self) -> UserCode:
         config = self.config
