@@ -46,7 +46,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_list_has_all_kinds(said: Said) -> None:
     found = json.loads(said("list", "--json")[1])
-    assert {"sources", "transforms", "sinks", "formats"} == set(found)
+    kinds = {"sources", "transforms", "sinks", "formats", "side_outputs"}
+    assert kinds | {"plugins", "broken_plugins"} == set(found)
     files = next(each for each in found["sources"] if each["type"] == "files")
     assert files["installed"] and "replay" in files["capabilities"]
     assert "dedupe" in said("list")[1]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, Rejected, raise_all
+from penstock.core.errors import OptionError, PlanError, RecordError, Rejected, raise_all
+from penstock.core.exits import exception_text
 from penstock.core.text import did_you_mean
 from penstock.core.time_limit import call_within
 from penstock.sdk import (
@@ -24,6 +25,7 @@ from penstock.sdk import (
     Transform,
 )
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.forked_calls import call_forked
 from penstock.sql.column_lineage import NewColumns
 from penstock.sql.dialect.relation import Output
 from penstock.transforms.columns import require
@@ -55,15 +57,40 @@ class UserCode:
             return load_code(self.code, self.function, self.node)
         return import_function(self.function, self.base)
 
+    def check(self) -> None:
+        """Checks that the code can be loaded, once for each version of it. Raises PlanError.
+
+        The code runs in a fork, which it may end.
+        """
+        if self._version() in _CHECKED:
+            return
+        try:
+            call_forked(lambda: call_within(self.timeout, self._check))
+        except RecordError as error:
+            raise self._error(error.message) from error
+        _CHECKED.add(self._version())
+
+    def _check(self) -> None:
+        target = self.load()
+        if not inspect.isfunction(target) and not hasattr(target, "process"):
+            raise PlanError(
+                f"{self.function} has no method process", code="unknown-function",
+                hint="Write a function, or a class with the method process(row, state).",
+            )  # fmt: skip
+
     def opened(self) -> Any:
         """Returns the function, or the open instance of the class, of this process."""
-        version = (self.node, str(self), modified_time(self.function, self.base))
         known = _OPEN.get(self.node)
-        if known is not None and known[0] == version:
+        if known is not None and known[0] == self._version():
             return known[1]
         _close(self.node)
-        target = call_within(self.timeout, self._open)
-        _OPEN[self.node] = version, target
+        try:
+            target = call_within(self.timeout, self._open)
+        except PlanError:
+            raise
+        except Exception as error:
+            raise self._error(exception_text(error)) from error
+        _OPEN[self.node] = self._version(), target
         return target
 
     def _open(self) -> Any:
@@ -75,7 +102,16 @@ class UserCode:
             instance.open()
         return instance
 
+    def _version(self) -> tuple[str, int | None]:
+        return str(self), modified_time(self.function, self.base)
 
+    def _error(self, reason: str) -> PlanError:
+        message = f'transform "{self.node}" cannot be opened: {reason}'
+        return PlanError(message, code="failed-open")
+
+
+_CHECKED: set[object] = set()
+"""The versions of code that can be loaded."""
 _OPEN: dict[str, tuple[object, Any]] = {}
 """The version and the open instance of each node in this process."""
 
@@ -170,8 +206,10 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
         _check_types(frame, key)
         assert self.config.columns is not None
         columns = arrow_schema(self.config.columns)
+        code = self._code()
+        code.check()
         create = _States(
-            self._code(), columns, key, self._time(frame, names),
+            code, columns, key, self._time(frame, names),
             None if state.ttl is None else round(state.ttl * 1_000_000),
             self.config.per == "row",
         )  # fmt: skip
