@@ -8,7 +8,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 
 from penstock.handlers.threshold import Threshold, ThresholdOptions
-from penstock.transforms.group_state import RESULT, _Pack, _Task, _unpack, handler_names
+from penstock.transforms.group_state import RESULT, Packed, _Task, _unpack, handler_names
 
 OPTIONS = ThresholdOptions("c2", RESULT, 10, 2, 5)
 
@@ -23,7 +23,7 @@ def rows(count: int) -> pa.RecordBatch:
 
 def computed(batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
     """Returns the rows of all buckets in the order of their times, packed in reverse order."""
-    packed = pa.Table.from_batches(_Pack(("by0", "by1"))(iter(batches))).to_pandas()
+    packed = pa.Table.from_batches(Packed(("by0", "by1"))(iter(batches))).to_pandas()
     task = _Task(partial(Threshold, OPTIONS), ("by0", "by1"), "c1")
     outputs = [task.compute(part.iloc[::-1]) for _, part in packed.groupby("bucket")]
     found = pa.RecordBatch.from_pandas(pd.concat(outputs), preserve_index=False)

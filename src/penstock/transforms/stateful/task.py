@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 REASON, ROW = "_penstock_reason", "_penstock_row"
 """The columns of the output for a failed call: its reason, and its row as JSON."""
 _WATERMARK = "spark.watermarkDelayMs"
-_NEVER_LATE = "9999-01-01"
+_NEVER_LATE = "2262-01-01"
+"""A time after all watermarks of data that pandas can represent."""
 
 
 def with_reasons(columns: pa.Schema) -> pa.Schema:
