@@ -67,16 +67,13 @@ class Usage:
         self.since_last()
 
     def since_last(self) -> dict[str, float]:
-        """CPU seconds by kind since the last call."""
+        """CPU seconds by kind since the last call. A call that raises an error changes nothing."""
         if self.descendants:
             self._find()
         used: dict[str, float] = defaultdict(float)
         total = 0.0
-        for pid, process in list(self._processes.items()):
-            try:
-                times = process.cpu_times() if process.is_running() else None
-            except psutil.Error:
-                times = None
+        found = {pid: _cpu_times(process) for pid, process in self._processes.items()}
+        for pid, times in found.items():
             if times is None:
                 self._remove(pid)
                 continue
@@ -121,6 +118,12 @@ class Usage:
         del self._processes[pid], self._kinds[pid], self._own[pid]
 
 
+def _cpu_times(process: psutil.Process) -> Any:
+    with suppress(psutil.Error):
+        return process.cpu_times() if process.is_running() else None
+    return None
+
+
 class Costs:
     """The costs of the tests that this process runs, and of its workers."""
 
@@ -136,7 +139,9 @@ class Costs:
 
     def _watch(self) -> None:
         while not self._ended.wait(SECONDS_BETWEEN_SAMPLES):
-            self._sample()
+            # psutil looks itself up in the loaded modules, which a test may replace for a moment.
+            with suppress(KeyError):
+                self._sample()
 
     def _sample(self, area: str | None = None) -> None:
         with self._lock:

@@ -52,10 +52,16 @@ streams:
     input: {type: file, input_type: {type: csv, path: in.csv}}
     pipeline:
       processors:
-        - {type: python, function: f, script: "def f(b): return [b.slice(0, 1), b.slice(1)]"}
+        - type: python
+          function: f
+          script: |
+            def f(b):
+                open("{calls}", "a").write("call ")
+                return [b.slice(0, 1), b.slice(1)]
         - {type: batch, count: 2, timeout_ms: 100}
         - {type: sql, query: "SELECT a AS id, count(*) OVER () AS n FROM flow"}
     output: {type: sql, output_type: {type: sqlite, path: out.db}, table_name: t}
+    error_output: {type: drop}
 """
 LINES = {
     '{"sensor":"a","flow.value / Int64(2)":5,"s":"failing"}',
@@ -69,7 +75,7 @@ LINES = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    (tmp_path / "streams.yaml").write_text(STREAMS)
+    (tmp_path / "streams.yaml").write_text(STREAMS.replace("{calls}", str(tmp_path / "calls.txt")))
     (tmp_path / "in.csv").write_text("a\n1\n2\n3\n")
     with closing(sqlite3.connect(tmp_path / "out.db")) as connection:
         connection.execute("CREATE TABLE t (id INTEGER, n INTEGER, at TEXT DEFAULT 'now')")
@@ -88,6 +94,7 @@ def test_a_file_of_arkflow_runs_as_it_is(cli: CommandLine, directory: Path) -> N
     with closing(sqlite3.connect(directory / "out.db")) as connection:
         found = connection.execute("SELECT id, n, at FROM t ORDER BY id").fetchall()
     assert found == [(1, 3, "now"), (2, 3, "now"), (3, 3, "now")]
+    assert (directory / "calls.txt").read_text() == "call ", "the pipeline is computed once"
     converted = cli(directory, "convert", "streams.yaml", "--to", "yaml")
     (directory / "converted.yaml").write_text(converted.stdout)
     again = cli(directory, "run", "converted.yaml", "--quiet")

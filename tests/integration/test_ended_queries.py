@@ -1,14 +1,19 @@
-"""Ended queries leave no connection to Java and no thread in a process that goes on."""
+"""Ended queries leave nothing in a process that goes on: threads, connections, sessions."""
 
 from __future__ import annotations
 
+import gc
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from penstock import app
+from penstock.engine.catalyst.java_releases import RELEASED_TOGETHER
 
 pytestmark = pytest.mark.spark
 
@@ -20,14 +25,64 @@ sources:
 sinks:
   out: {type: blackhole, from: numbers}
 """
+QUERY = """
+SELECT /*+ BROADCAST(keys) */ count(*), (SELECT max(id) FROM range(3)) AS max
+FROM range(9) AS numbers JOIN range(3) AS keys ON numbers.id % 3 = keys.id
+GROUP BY keys.id
+"""
+"""A query with a shuffle, a broadcast and a subquery: Spark has a pool of threads for each."""
 
 
-def test_threads_of_ended_queries(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    counts = []
-    for number in range(3):
+def test_ended_queries(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    threads: list[int] = []
+    monitors: list[int] = []
+    connections: list[int] = []
+    sessions: list[Any] = []
+    for number in range(4):
         file = tmp_path / f"{number}.yaml"
         file.write_text(PIPELINE % (tmp_path / str(number)))
-        options = app.RunOptions(until="caught_up")
-        assert app.run(file, spark=penstock_spark.newSession(), options=options).ending
-        counts.append(threading.active_count())
-    assert counts[2] <= counts[1], counts
+        session = penstock_spark.newSession()
+        sessions.append(_reference(session))
+        assert app.run(file, spark=session, options=app.RunOptions(until="caught_up")).ending
+        threads.append(threading.active_count())
+        monitors.append(sum(name.startswith("Idle Worker Monitor") for name in _threads(session)))
+        connections.append(_connections(session).size())
+    session = penstock_spark.newSession()
+    sessions.append(_reference(session))
+    assert len(session.sql(QUERY).collect()) == 3
+    session = penstock_spark.newSession()
+    assert threads[3] <= threads[2], threads
+    assert monitors[3] <= monitors[2], monitors
+    assert connections[3] <= connections[2], connections
+    # Threads of the first run have its session. The connection of the last run remains.
+    for reference in (sessions[1], sessions[2], sessions[4]):
+        _await_freed(session, reference)
+
+
+def _reference(session: Any) -> Any:
+    return session._jvm.java.lang.ref.WeakReference(session._jsparkSession)
+
+
+def _threads(session: Any) -> Iterator[str]:
+    for thread in session._jvm.java.lang.Thread.getAllStackTraces().keySet():
+        yield str(thread.getName())
+
+
+def _connections(session: Any) -> Any:
+    java, gateway = session._jvm, session.sparkContext._gateway
+    field = java.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField("connections")
+    field.setAccessible(True)
+    return field.get(gateway.java_gateway_server.getCallbackClient())
+
+
+def _await_freed(session: Any, reference: Any) -> None:
+    """Waits until Java has freed an object, less than the minute after which idle threads end."""
+    deadline = time.monotonic() + 30
+    while not reference.refersTo(None):
+        assert time.monotonic() < deadline
+        gc.collect()
+        known = session.sparkContext._gateway.java_gateway_server.getGateway().getBindings()
+        for _ in range(RELEASED_TOGETHER):
+            known.keySet()
+        session._jvm.java.lang.System.gc()
+        time.sleep(0.1)

@@ -13,6 +13,7 @@ from penstock.cli.options import (
     FunctionFiles,
     Json,
     Overrides,
+    Settings,
     Strict,
     with_functions,
 )
@@ -46,6 +47,7 @@ def check(
     functions: FunctionFiles = (),
     dialect: Dialect = None,
     strict: Strict = False,
+    settings: Settings = None,
     level: Level = "plan",
     rows: Rows = 10,
     timeout: Timeout = 30.0,
@@ -69,7 +71,7 @@ def check(
     """
     from penstock.spec.front_end import choose
 
-    choose(dialect, strict)
+    choose(dialect, strict, settings)
     from penstock.checks import check as run_check
 
     overrides = with_functions(overrides, functions)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Dialect, Files, Strict
+from penstock.cli.options import Dialect, Files, Settings, Strict
 
 Language = Annotated[
     Literal["sql", "yaml"] | None,
@@ -18,12 +18,14 @@ Language = Annotated[
 
 
 def convert(
-    files: Files, /, *, to: Language = None, dialect: Dialect = None, strict: Strict = False
-) -> None:
+    files: Files, /, *, to: Language = None, dialect: Dialect = None, strict: Strict = False,
+    settings: Settings = None,
+) -> None:  # fmt: skip
     """Print a pipeline as one SQL script or one YAML file.
 
-    One YAML file is printed as a SQL script, a SQL script or a file of ArkFlow as YAML. Several
-    files and their includes are merged, and printed as YAML. Option --to selects the language.
+    One YAML file is printed as a SQL script, a SQL script or a file of another tool as YAML.
+    Several files and their includes are merged, and printed as YAML. Option --to selects the
+    language.
 
     Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
     script cannot state are errors, and nothing is printed.
@@ -34,7 +36,7 @@ def convert(
     """
     from penstock.spec.front_end import choose
 
-    choose(dialect, strict)
+    choose(dialect, strict, settings)
     paths = [str(file) for file in files]
     if (to or _default(paths)) == "sql":
         _print_script(paths)

@@ -12,6 +12,7 @@ from penstock.cli.options import (
     FunctionFiles,
     Json,
     Overrides,
+    Settings,
     Strict,
     with_functions,
 )
@@ -51,6 +52,7 @@ def explain(
     functions: FunctionFiles = (),
     dialect: Dialect = None,
     strict: Strict = False,
+    settings: Settings = None,
     static: Annotated[bool, Parameter(help="Show declared columns only, without Spark.")] = False,
     mermaid: Annotated[bool, Parameter(help="Print a Mermaid diagram.")] = False,
     sql: Annotated[bool, Parameter(help="Print the SQL that Spark runs.")] = False,
@@ -70,7 +72,7 @@ def explain(
     """
     from penstock.spec.front_end import choose
 
-    choose(dialect, strict)
+    choose(dialect, strict, settings)
     from penstock import app
     from penstock.plan.explain import explain as explain_plan
     from penstock.plan.explain_sql import explain_sql

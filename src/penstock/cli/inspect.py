@@ -13,6 +13,7 @@ from penstock.cli.options import (
     FunctionFiles,
     Json,
     Overrides,
+    Settings,
     Strict,
     with_functions,
 )
@@ -50,6 +51,7 @@ def inspect(
     functions: FunctionFiles = (),
     dialect: Dialect = None,
     strict: Strict = False,
+    settings: Settings = None,
     rows: Rows = 10,
     timeout: Timeout = 30.0,
     json: Json = False,
@@ -64,7 +66,7 @@ def inspect(
     """
     from penstock.spec.front_end import choose
 
-    choose(dialect, strict)
+    choose(dialect, strict, settings)
     from penstock import app
     from penstock.sdk.columns.json_text import parsed_rows
 

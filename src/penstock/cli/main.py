@@ -59,6 +59,7 @@ COMMANDS = (
     Command("compact", RUN, "Combine the small files of the tables of sinks."),
     Command("quickstart", RUN, "Run a sample pipeline, without a file."),
     Command("test", RUN, "Run the test cases of pipeline files."),
+    Command("streamling", RUN, "Run, check or validate a file of Streamling, by its command line."),
     Command("sdp", RUN, "Run cases of the handlers of stream-data-processor."),
     Command("new", WRITE, "Print a template of a pipeline file, with comments and a test case."),
     Command("list", WRITE, "List the installed sources, transforms, sinks and formats."),

@@ -40,11 +40,20 @@ Dialect = Annotated[
     str | None,
     Parameter(
         metavar="NAME",
-        help="The language of the files, such as arkflow; by default as recognized.",
+        help="The language of the files, such as arkflow or streamling; by default as recognized.",
     ),
 ]
 Strict = Annotated[
     bool, Parameter(negative=(), help="Report options that a dialect ignores as errors.")
+]
+
+Settings = Annotated[
+    str | None,
+    Parameter(
+        name="--config",
+        metavar="NAME",
+        help="The file of settings of a dialect that has one, with or without its suffix.",
+    ),
 ]
 
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object.")]

@@ -17,6 +17,7 @@ from penstock.cli.options import (
     Files,
     FunctionFiles,
     Overrides,
+    Settings,
     Strict,
     with_functions,
 )
@@ -86,6 +87,7 @@ def run(
     functions: FunctionFiles = (),
     dialect: Dialect = None,
     strict: Strict = False,
+    settings: Settings = None,
     fresh: Fresh = False,
     until_caught_up: UntilCaughtUp = False,
     master: Master = None,
@@ -111,7 +113,7 @@ def run(
     """
     from penstock.spec.front_end import choose
 
-    choose(dialect, strict)
+    choose(dialect, strict, settings)
     from penstock import app
 
     overrides = with_functions(overrides, functions)

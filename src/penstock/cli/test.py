@@ -15,6 +15,7 @@ from penstock.cli.options import (
     FunctionFiles,
     Json,
     Overrides,
+    Settings,
     Strict,
     with_functions,
 )
@@ -56,6 +57,7 @@ def test(
     functions: FunctionFiles = (),
     dialect: Dialect = None,
     strict: Strict = False,
+    settings: Settings = None,
     junit: Annotated[
         Path | None, Parameter(metavar="FILE", help="Also write JUnit XML to a file.")
     ] = None,
@@ -73,7 +75,7 @@ def test(
     """
     from penstock.spec.front_end import choose
 
-    choose(dialect, strict)
+    choose(dialect, strict, settings)
     from penstock.testing.suite import case_session, find_pipeline_files, matches_patterns
 
     selected: list[Case] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +35,9 @@ from penstock.engine.lookups.lookup_joins import join_lookups
 from penstock.engine.lookups.node_lookup import key_lookup
 from penstock.engine.lookups.table_checks import check_types, registered_checks
 from penstock.engine.sources.known_operations import KnownOperations
+from penstock.engine.tasks.carried_rows import DIRECTORY as CARRIED
 from penstock.engine.tasks.function import Chain, Step
+from penstock.engine.tasks.rejected_rows import RejectedRows
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
@@ -158,23 +161,27 @@ class Derivation(BuildContext):
         assert node.relation is not None
         streams = frozenset(name for name, rows in inputs.items() if rows.isStreaming)
         if node.name in query.stream_nodes or not (streams and node.relation.has_subqueries):
-            return self.relate(node, inputs, session)
+            return self.relate(node, inputs, query, session)
         try:
             tables = {name: session.createDataFrame([], inputs[name].schema) for name in streams}
             for name, table in tables.items():
                 create_view(table, name)
-            return self.relate(node, {**inputs, **tables}, session)
+            return self.relate(node, {**inputs, **tables}, query, session)
         finally:
             for name, frame in inputs.items():
                 create_view(frame, name)
 
     def relate(
-        self, node: Node, inputs: Mapping[str, DataFrame], session: SparkSession
+        self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession
     ) -> DataFrame:
         """Returns the output of a relation; of an updating one its changes."""
         assert node.frame_transform is not None
         if not node.updating:
-            frame = node.frame_transform.relate(inputs, session)
+            transform = node.frame_transform
+            if transform.rejects_rows:
+                transform = copy(transform)
+                transform.rejects = RejectedRows(self.make_spool(node, query, "transform"))
+            frame = transform.relate(inputs, session)
             if self.plan.keyed_lookups and node.name in self.plan.streams:
                 frame = join_lookups(frame)
             if not frame.isStreaming:
@@ -245,4 +252,7 @@ class Derivation(BuildContext):
             rows = exchange_schema(self.analysis.output_of(node, input_))
         spool = self.make_spool(node, query, "transform")
         marked = input_ if has_variant(columns) else None
-        return Step(node.batch_function, rows, spool, self.run_id, input=marked)
+        carried = None
+        if node.batch_function.carries_rows and self.checkpoint is not None:
+            carried = self.checkpoint / CARRIED / node.name
+        return Step(node.batch_function, rows, spool, self.run_id, input=marked, carried=carried)

@@ -29,6 +29,7 @@ from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.late.late_search import find_late_rows
 from penstock.engine.row_checks.read_columns import read_columns
 from penstock.engine.sources.datasource import TASK
+from penstock.engine.sources.gap import prepare_gap
 from penstock.engine.sources.pushdown import NODE
 from penstock.engine.sources.shared_sources import SHARED_SETTINGS, read_once
 from penstock.engine.spark_session.callbacks import Callback, keep_until_end
@@ -84,6 +85,9 @@ def start(
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     repeats = query.past_watermarks is not None
     without_empty_batches = until == "complete" or (repeats and until != "closed")
+    if until == "stopped" and builder.plan.gap(query) is not None:
+        prepare_gap(checkpoint)
+        builder = replace(builder, gap=builder.plan.gap(query))
     changed_tables = builder.keep_tables(query, checkpoint)
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):

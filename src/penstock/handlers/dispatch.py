@@ -7,10 +7,11 @@ of the handler of each group. Errors: those of the handler.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from penstock.handlers.group import GroupBy
 from penstock.handlers.handler import Batches, Handler
 from penstock.handlers.metadata import group_key
 from penstock.handlers.state import decode, encode
@@ -23,7 +24,8 @@ class Dispatch(Handler):
         super().__init__()
         self._create = create
         self._handlers: dict[str, Handler] = {}
-        create()
+        handler = create()
+        self.makes_batches, self.fails_by_row = handler.makes_batches, handler.fails_by_row
 
     def save(self) -> bytes:
         states = {group: each.save() for group, each in self._handlers.items()}
@@ -45,3 +47,15 @@ class Dispatch(Handler):
         output = handler.handle(batch)
         self.dropped += handler.take_dropped()
         return output
+
+
+class ByGroup(Dispatch):
+    """Divides each batch by the values of columns, with a handler for each group."""
+
+    def __init__(self, by: Sequence[str], create: Callable[[], Handler]) -> None:
+        super().__init__(create)
+        self._groups = GroupBy(by)
+
+    def handle(self, batch: pa.RecordBatch) -> Batches:
+        groups = self._groups.handle(batch)
+        return [output for group in groups for output in super(ByGroup, self).handle(group)]

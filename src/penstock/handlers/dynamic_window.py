@@ -50,6 +50,8 @@ class _Durations:
 class DynamicWindow(WindowHandler):
     """Windows of each group, with the period and the distance of columns."""
 
+    fails_by_row = True
+
     def __init__(
         self, period: int, every: int, *, fill_period: bool = False,
         period_column: str | None = None, every_column: str | None = None,

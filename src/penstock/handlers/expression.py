@@ -10,6 +10,7 @@ null if an operand is, but AND, OR and CASE follow SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -45,12 +46,7 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        try:
-            parsed = sqlglot.parse_one(text)
-        except SqlglotError as error:
-            reason = str(error).splitlines()[0].removesuffix(".")
-            raise HandlerError.invalid(f"Invalid expression {text}: {reason}") from None
-        self._tree = parsed.transform(_by_name)
+        self._tree = _parse(text)
 
     def evaluate(self, batch: pa.RecordBatch) -> pa.Array:
         """Returns the value for each row. Raises HandlerError."""
@@ -62,6 +58,17 @@ class Expression:
         if isinstance(values, pa.Array):
             return values
         return pa.repeat(values, batch.num_rows)
+
+
+@cache
+def _parse(text: str) -> exp.Expression:
+    """Returns the tree of an expression. Raises HandlerError."""
+    try:
+        parsed = sqlglot.parse_one(text)
+    except SqlglotError as error:
+        reason = str(error).splitlines()[0].removesuffix(".")
+        raise HandlerError.invalid(f"Invalid expression {text}: {reason}") from None
+    return parsed.transform(_by_name)
 
 
 def _by_name(node: exp.Expression) -> exp.Expression:

@@ -20,6 +20,8 @@ from penstock.handlers.handler import Batches, Handler
 class Filter(Handler):
     """Keeps the rows that meet all conditions."""
 
+    fails_by_row = True
+
     def __init__(self, conditions: Sequence[str]) -> None:
         super().__init__()
         self._conditions = [Expression(condition) for condition in conditions]

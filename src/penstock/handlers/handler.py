@@ -19,10 +19,11 @@ NULL_TIME = "the time is null"
 
 @dataclass(frozen=True)
 class Dropped:
-    """Rows that a handler has left out, with the reason."""
+    """Rows that a handler has left out, with the reason and its error code."""
 
     rows: pa.RecordBatch
     reason: str
+    code: str
 
 
 class Handler(ABC):
@@ -31,6 +32,11 @@ class Handler(ABC):
     The constructor takes the options and raises HandlerError. The output of a handler with state
     depends on earlier batches, and its state can be stored.
     """
+
+    makes_batches: bool = False
+    """Whether each output batch is a batch of its own for the next handlers, as a window is."""
+    fails_by_row: bool = False
+    """Whether an error of a batch is that of some of its rows, and leaves the state as it was."""
 
     def __init__(self) -> None:
         self.dropped: list[Dropped] = []
@@ -49,7 +55,7 @@ class Handler(ABC):
         nulls = time_values(batch).is_null()
         if not nulls.true_count:
             return batch
-        self.dropped.append(Dropped(batch.filter(nulls), NULL_TIME))
+        self.dropped.append(Dropped(batch.filter(nulls), NULL_TIME, "null-time"))
         return batch.filter(pc.invert(nulls))
 
     def save(self) -> bytes:

@@ -31,6 +31,8 @@ class MapColumn:
 class Map(Handler):
     """Appends computed columns."""
 
+    fails_by_row = True
+
     def __init__(self, columns: Sequence[MapColumn]) -> None:
         super().__init__()
         self._columns = [(each, Expression(each.expression)) for each in columns]

@@ -100,9 +100,41 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the columns of a schema: null where the batch lacks a column."""
+    columns = [column(batch, field.name) for field in schema]
+    arrays = [
+        pa.nulls(batch.num_rows, field.type) if values is None else values.cast(field.type)
+        for field, values in zip(schema, columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def append_column(batch: pa.RecordBatch, field: pa.Field, values: pa.Array) -> pa.RecordBatch:
     """Returns a batch with one more column. Raises HandlerError if its name is in use."""
     if field.name in batch.schema.names:
         raise HandlerError.missing(f"Duplicate of column names: {field.name}")
     schema = batch.schema.append(field)
     return pa.RecordBatch.from_arrays([*batch.columns, values], schema=schema)
+
+
+def changed_rows(batch: pa.RecordBatch, names: Sequence[str]) -> list[int]:
+    """Returns the rows whose values of columns differ from those of the row before.
+
+    0.0 equals -0.0, and null equals null. Missing columns are ignored.
+    """
+    changes = np.zeros(max(batch.num_rows - 1, 0), bool)
+    for name in names:
+        if (values := column(batch, name)) is not None:
+            changes |= _differences(values)
+    return (np.flatnonzero(changes) + 1).tolist()
+
+
+def _differences(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Returns whether each value but the first differs from the one before it."""
+    codes = np.asarray(values.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False))
+    differences: npt.NDArray[np.bool_] = codes[1:] != codes[:-1]
+    if pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        differences &= numbers[1:] != numbers[:-1]
+    return differences

@@ -121,6 +121,8 @@ class WindowClock:
 class WindowHandler(Handler):
     """Windows of each group, with a clock for each."""
 
+    makes_batches = True
+
     def __init__(self, period: int, every: int, *, fill_period: bool = False) -> None:
         super().__init__()
         self._new_clock = partial(WindowClock, period, every, fill_period)
@@ -154,7 +156,7 @@ class WindowHandler(Handler):
         """Returns the windows that sorted rows close."""
         closed, late = clock.add(rows)
         if late.num_rows:
-            self.dropped.append(Dropped(late, LATE))
+            self.dropped.append(Dropped(late, LATE, "late"))
         return closed
 
 

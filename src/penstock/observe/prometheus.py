@@ -53,12 +53,16 @@ _COUNTERS: tuple[tuple[str, str, Callable[[Flow], int | None]], ...] = (
 class RunCollector(Collector):
     """A collector of the metrics of one run. Each scrape reads the metrics once.
 
-    Labels are names from the pipeline file and types of connectors. Options are no labels, because
-    they may hold secrets.
+    Labels are names from the pipeline file, types of connectors, and the `labels` of nodes. Options
+    are no labels, because they may hold secrets.
     """
 
-    def __init__(self, pipeline: str, run: str, metrics: Metrics) -> None:
+    def __init__(
+        self, pipeline: str, run: str, metrics: Metrics, labels: Mapping[str, Mapping[str, str]]
+    ) -> None:
         self._pipeline, self._run, self._metrics = pipeline, run, metrics
+        self._labels = labels
+        self._names = tuple(sorted({name for each in labels.values() for name in each}))
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics of the run, of its nodes and of its queries."""
@@ -96,18 +100,18 @@ class RunCollector(Collector):
 
     def _node_metrics(self, flows: Mapping[str, Flow]) -> Iterator[Metric]:
         for metric, help_, value in _COUNTERS:
-            counter = CounterMetricFamily(metric, help_, labels=_NODE)
+            counter = CounterMetricFamily(metric, help_, labels=(*_NODE, *self._names))
             for name, flow in flows.items():
                 if (number := value(flow)) is not None:
                     counter.add_metric(self._node(name, flow), number)
             yield counter
         lag = GaugeMetricFamily(
             "penstock_lag", "Lag of a source: what not all sinks have written.",
-            labels=(*_NODE, "unit"),
+            labels=(*_NODE, *self._names, "unit"),
         )  # fmt: skip
         last = GaugeMetricFamily(
             "penstock_last_batch_time_seconds", "Unix time of the last batch with rows of a node.",
-            labels=_NODE,
+            labels=(*_NODE, *self._names),
         )  # fmt: skip
         for name, flow in flows.items():
             if flow["lag"] is not None:
@@ -117,8 +121,11 @@ class RunCollector(Collector):
         yield lag
         yield last
 
-    def _node(self, name: str, flow: Flow) -> tuple[str, str, str, str]:
-        return self._pipeline, name, flow["kind"], flow["type"]
+    def _node(self, name: str, flow: Flow) -> tuple[str, ...]:
+        """Returns the labels of a node; those that only other nodes have are empty."""
+        own = self._labels.get(name, {})
+        further = (own.get(each, "") for each in self._names)
+        return self._pipeline, name, flow["kind"], flow["type"], *further
 
     def _batch_metrics(self, queries: Mapping[str, QueryProgress]) -> Iterator[Metric]:
         labels = ("pipeline", "query")
@@ -164,8 +171,13 @@ class RunCollector(Collector):
         return counter
 
 
-def make_registry(pipeline: str, run: str, metrics: Metrics) -> CollectorRegistry:
-    """Returns a registry with the metrics of one run, and nothing of this process."""
+def make_registry(
+    pipeline: str, run: str, metrics: Metrics, labels: Mapping[str, Mapping[str, str]]
+) -> CollectorRegistry:
+    """Returns a registry with the metrics of one run, and nothing of this process.
+
+    `labels` are further labels of nodes by their names.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(RunCollector(pipeline, run, metrics))
+    registry.register(RunCollector(pipeline, run, metrics, labels))
     return registry

@@ -153,7 +153,10 @@ def _changed_stateless(before: Mapping[str, Any], after: Mapping[str, Any]) -> I
         for name, node in definition.get("stateless", {}).items():
             if query in after["queries"] and name not in remaining:
                 reason = f'no longer part of query "{query}"'
-                yield Change(f'{node["kind"]} "{name}"', "compatible", reason)
+                effect: Effect = "compatible"
+                if node.get("carries_rows"):
+                    effect, reason = "incompatible", f"{reason}, and its state may have rows"
+                yield Change(f'{node["kind"]} "{name}"', effect, reason)
 
 
 def _members(definition: Mapping[str, Any]) -> set[str]:

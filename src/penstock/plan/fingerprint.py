@@ -20,7 +20,7 @@ from penstock.plan.hashed_secrets import (
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
-from penstock.sdk.transform import PayloadTransform
+from penstock.sdk.transform import PayloadTransform, Transform
 from penstock.spec.node_models import SinkSpec, SourceSpec
 
 _PARTS = "hashed_parts"
@@ -221,6 +221,8 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
         )
     if node.state is not None and node.state.version > 1:
         definition["state_version"] = node.state.version
+    if isinstance(node.component, Transform) and node.component.carries_rows:
+        definition["carries_rows"] = True
     used = used_functions(functions, _sql_texts(node))
     if used:
         definition["functions"] = {name: each.definition() for name, each in used.items()}

@@ -311,6 +311,12 @@ class Plan:
         times = [spec.batch.interval or 0.0 for spec in specs if isinstance(spec, SinkSpec)]
         return max([0.0 if trigger == "asap" else trigger, *times])
 
+    def gap(self, query: Query) -> float | None:
+        """Returns the seconds without new records before each batch of a query, or None."""
+        specs = (self.nodes[name].spec for name in query.sinks)
+        return max((spec.batch.gap or 0.0 for spec in specs if isinstance(spec, SinkSpec)),
+                   default=0.0) or None  # fmt: skip
+
     def keeps_state(self, query: Query) -> bool:
         """Returns whether the root of a query keeps state between batches."""
         return query.root in self.nodes and self.nodes[query.root].stateful

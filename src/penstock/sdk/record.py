@@ -31,6 +31,12 @@ class Failure(NamedTuple):
     error: RecordError
 
 
+class Carried(NamedTuple):
+    """The row at `index` of a batch, with which the next batch begins."""
+
+    index: int  # type: ignore[assignment]
+
+
 class Records(NamedTuple):
     """Records split from payloads.
 

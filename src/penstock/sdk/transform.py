@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, RecordError
 from penstock.core.location import Location
 from penstock.sdk.capability import Capability
 from penstock.sdk.clients import config_digest
@@ -16,7 +16,7 @@ from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.component import C, Component
 from penstock.sdk.format import Format
 from penstock.sdk.operations import Changes
-from penstock.sdk.record import Failure
+from penstock.sdk.record import Carried, Failure
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.relation import Relation
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Transform(Component[C]):
-    """A function over the batches of one input, without state between batches.
+    """A function over the batches of one input, without state other than carried rows.
 
     Over changes the output must have the operation column of the input.
 
@@ -40,6 +40,8 @@ class Transform(Component[C]):
     whole_batches: bool = False
     """Whether `apply` gets all rows of a batch of the pipeline at once, in one task. An exception
     is then the error of all rows."""
+    carries_rows: bool = False
+    """Whether `apply` carries rows over to the next batch. Requires `whole_batches`."""
     changes: Changes | None = None
     """The changes that the input has, or None. Set by the planner."""
     code_options: ClassVar[tuple[str, ...]] = ()
@@ -71,10 +73,11 @@ class Transform(Component[C]):
         return row_payload(batch, index)
 
     @abstractmethod
-    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure | Carried]:
         """Yields the output rows of `batch`; columns as in `output`, cast where Arrow can.
 
-        The row of a `Failure` becomes a dead letter, without a search for it.
+        The row of a `Failure` becomes a dead letter, without a search for it. The row of a
+        `Carried` is at the begin of the next batch, too.
         """
 
 
@@ -90,6 +93,17 @@ class PayloadTransform(Transform[C]):
         return super().version(), options
 
 
+class Rejects(Protocol):
+    """A destination of rows that a transform rejects: they become dead letters."""
+
+    def __call__(
+        self, part: str, rows: Sequence[tuple[pa.RecordBatch, RecordError]]
+    ) -> None:  # fmt: skip
+        """Rejects the rows of each batch with its error. Called once for a part of a batch of the
+        pipeline, which is the same after a restart."""
+        ...
+
+
 class DataFrameTransform(Component[C]):
     """A transform in Spark's own terms: named DataFrames in, a DataFrame out.
 
@@ -100,6 +114,10 @@ class DataFrameTransform(Component[C]):
 
     changes: Changes | None = None
     """The changes that the inputs have, or None. Set by the planner."""
+    rejects_rows: ClassVar[bool] = False
+    """Whether tasks of the transform reject rows."""
+    rejects: Rejects | None = None
+    """The destination of rejected rows. Set by the engine for each query."""
 
     def validate(self) -> None:
         super().validate()

@@ -27,6 +27,10 @@ DEFAULT = "yaml"
 BUILT_IN = {
     "sql": "penstock.spec.script.front_end:ScriptFrontEnd",
     "arkflow": "penstock.spec.dialects.arkflow.front_end:ArkflowFrontEnd",
+    "streamling": "penstock.spec.dialects.streamling.front_end:StreamlingFrontEnd",
+    "stream_data_processor": (
+        "penstock.spec.dialects.stream_data_processor.front_end:StreamDataProcessorFrontEnd"
+    ),
     DEFAULT: "penstock.spec.yaml.front_end:YamlFrontEnd",
 }
 """The front ends of Penstock by language, in the order in which they are asked for a file."""
@@ -36,11 +40,13 @@ BUILT_IN = {
 class Choice:
     """A choice of the user: the language of the files, by default as recognized.
 
-    With `strict` options that a language ignores are errors.
+    With `strict` options that a language ignores are errors. `settings` is the name of the file of
+    settings, for languages that have one beside the files of a pipeline.
     """
 
     language: str | None = None
     strict: bool = False
+    settings: str | None = None
 
 
 _DEFAULT_CHOICE = Choice()
@@ -48,14 +54,14 @@ CHOICE: ContextVar[Choice] = ContextVar("CHOICE", default=_DEFAULT_CHOICE)
 """The choice for the files that are read from now on."""
 
 
-def choose(language: str | None, strict: bool) -> None:
+def choose(language: str | None, strict: bool, settings: str | None = None) -> None:
     """Sets the choice for the files that are read from now on. Raises SpecError."""
     if language is not None and language not in front_ends():
         raise SpecError(
             f'there is no dialect "{language}"', code="unknown-language",
             hint=f"use one of {', '.join(front_ends())}",
         )  # fmt: skip
-    CHOICE.set(Choice(language, strict))
+    CHOICE.set(Choice(language, strict, settings))
 
 
 class FrontEnd(Protocol):

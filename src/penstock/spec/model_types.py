@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from penstock.core.paths import UserPath
@@ -43,6 +44,22 @@ NameList = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 """A name, or a list of names."""
+
+_LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*\Z")
+_LABELS_OF_METRICS = ("pipeline", "node", "kind", "type", "unit", "query", "le")
+
+
+def _check_labels(labels: dict[str, str]) -> dict[str, str]:
+    for name in labels:
+        if name in _LABELS_OF_METRICS:
+            raise ValueError(f'the metrics have a label "{name}" themselves')
+        if not _LABEL.match(name):
+            raise ValueError(f'"{name}" is not a valid label: expected letters, digits and _')
+    return labels
+
+
+Labels = Annotated[dict[str, str], AfterValidator(_check_labels)]
+"""Labels of metrics by name."""
 
 PathList = Annotated[
     list[UserPath],

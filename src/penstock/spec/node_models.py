@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from penstock.core.units import ByteSize, Duration, PositiveDuration
-from penstock.spec.model_types import NameList, NodeModel, OnError, StrictModel
+from penstock.spec.model_types import Labels, NameList, NodeModel, OnError, StrictModel
 
 Late = Literal["drop", "dead_letter"]
 """The action for a late row. Late rows are counted in both cases."""
@@ -99,6 +99,8 @@ class SourceSpec(NodeModel):
     lookup: bool | Lookup = False
     """Read the source as a table for joins, and again when it changes: a batch is joined with the
     rows at its start. With `primary_key` the table has the last row of each key."""
+    labels: Labels = {}
+    """Further labels of the metrics of the node."""
 
     @property
     def lookup_table(self) -> Lookup | None:
@@ -140,6 +142,8 @@ class TransformSpec(NodeModel):
     late: Late = "drop"
     """The action for a row that a window, join or deduplication drops, because its event time is
     before the watermark."""
+    labels: Labels = {}
+    """Further labels of the metrics of the node."""
 
 
 class BatchOptions(StrictModel):
@@ -151,6 +155,10 @@ class BatchOptions(StrictModel):
     """The maximum size of the payloads in one write. A larger row is written on its own."""
     interval: PositiveDuration | None = None
     """The minimum time between the starts of two batches. Defaults to `runtime.trigger`."""
+    gap: PositiveDuration | None = None
+    """The time without new records after which a batch starts. The batch has all records since the
+    last one, up to the limits of its sources: a session of processing time. By default batches do
+    not wait."""
 
 
 class SinkSpec(NodeModel):
@@ -181,6 +189,8 @@ class SinkSpec(NodeModel):
     """Limits of the batches that the sink writes."""
     rate_limit: float | None = Field(default=None, gt=0)
     """The maximum number of rows per second. Rows are then written sequentially."""
+    labels: Labels = {}
+    """Further labels of the metrics of the node."""
 
 
 class SideOutputSpec(NodeModel):

@@ -157,3 +157,17 @@ class AddedColumns(ColumnLineage):
         replaced = {name.lower() for name in self.names}
         kept = {name for name in times if name.lower() not in replaced}
         return kept | selected_times(self.items, times)
+
+
+@dataclass(frozen=True)
+class ComputedColumns(ColumnLineage):
+    """Columns that are computed, and none of which is known to have the values of an input."""
+
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        return KeyedRows(origin=())
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        return frozenset()
+
+    def operation(self, column: str) -> str | None:
+        return None

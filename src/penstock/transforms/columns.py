@@ -50,6 +50,21 @@ def require_column(
     raise _unknown(transform, frame, name, option)
 
 
+def check_groups(frame: DataFrame, by: Sequence[int]) -> None:
+    """Raises OptionError for a grouping column whose values are no numbers, texts or times."""
+    from pyspark.sql import types
+
+    for index, position in enumerate(by):
+        field = frame.schema[position]
+        kinds = (types.NumericType, types.StringType, types.BooleanType, types.DatetimeType)
+        if not isinstance(field.dataType, kinds):
+            found = field.dataType.simpleString().upper()
+            raise OptionError.of(
+                "by", index, message=f'column "{field.name}" is {found}, which cannot be a group',
+                code="unsupported-type",
+            )  # fmt: skip
+
+
 def _unknown(
     transform: DataFrameTransform[Any], frame: DataFrame, name: str, *option: str | int,
     of_key: bool = False,

@@ -9,25 +9,31 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.handlers.dispatch import Dispatch
-from penstock.handlers.group import GroupBy
-from penstock.handlers.handler import Chain, Handler
-from penstock.handlers.metadata import with_time
-from penstock.handlers.rows import Indexes
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import PlanError, Rejected
+from penstock.handlers.dispatch import ByGroup
+from penstock.handlers.errors import HandlerError
+from penstock.handlers.handler import Dropped, Handler
+from penstock.handlers.roles import Roles
+from penstock.handlers.rows import Indexes, aligned
+from penstock.handlers.stream import FAILED
+from penstock.sdk import Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 RESULT = "result"
 """The column that a handler adds."""
 BUCKETS = 32
+PACKED = "bucket INT, place BIGINT, rows BINARY"
 _PARTS = 2**32
 """The maximum number of batches of Arrow in a partition."""
 
@@ -55,27 +61,34 @@ def apply_by_group(
     grouping = tuple(names[index] for index in by)
     plain = frame.toDF(*names)
     output = StructType([*plain.schema.fields, StructField(RESULT, kind)])
-    packed = plain.mapInArrow(Packed(grouping), Packed.DDL).groupBy("bucket")
-    task = _Task(create, grouping, names[time])
+    task = BucketTask(partial(ByGroup, grouping, create), Roles(names[time]))
+    return apply_by_bucket(plain, task, grouping, output).toDF(*frame.columns, name)
+
+
+def apply_by_bucket(
+    frame: DataFrame, task: BucketTask, by: Sequence[str] | None, output: StructType
+) -> DataFrame:
+    """Returns the columns `output` of the rows that the handler of each bucket returns.
+
+    The groups `by` are divided among buckets; None is a single bucket.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    packed = frame.mapInArrow(Pack(None if by is None else tuple(by)), PACKED).groupBy("bucket")
     if frame.isStreaming:
         computed = packed.applyInPandasWithState(
             task.advance, "rows BINARY", "state BINARY", "append", "NoTimeout"
         )
     else:
         computed = packed.applyInPandas(task.compute, "rows BINARY")
-    return computed.mapInArrow(_unpack, output).toDF(*frame.columns, name)
+    return computed.mapInArrow(_Unpack(to_arrow_schema(output, timezone="UTC")), output)
 
 
 @dataclass(frozen=True)
-class Packed:
-    """The rows of each bucket in a batch of Arrow as one value, with their place in the input.
+class Pack:
+    """The rows of each bucket in a batch of Arrow as one value, with their place in the input."""
 
-    `by` are the columns of the group.
-    """
-
-    DDL: ClassVar = "bucket INT, place BIGINT, rows BINARY"
-
-    by: tuple[str, ...]
+    by: tuple[str, ...] | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -101,7 +114,7 @@ class Packed:
     def _buckets(self, batch: pa.RecordBatch) -> Indexes:
         """Returns the bucket of each row, by the texts of its group."""
         codes = np.zeros(batch.num_rows, np.int64)
-        for name in self.by:
+        for name in self.by or ():
             values = batch.column(batch.schema.get_field_index(name)).dictionary_encode("encode")
             texts = [_text(value).encode() for value in values.dictionary.to_pylist()]
             hashes = np.array([zlib.crc32(text) for text in texts], np.int64)
@@ -114,45 +127,78 @@ def _text(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """The handler of a bucket over the rows of a batch."""
+class BucketTask:
+    """The handler of a bucket over the rows of a batch, whose columns have roles.
+
+    Rows that the handler drops are passed to `rejects`.
+    """
 
     create: Callable[[], Handler]
-    by: tuple[str, ...]
-    time: str
+    roles: Roles
+    rejects: Rejects | None = None
 
+    @encode_errors
     def advance(self, key: Any, parts: Iterator[Any], state: GroupState) -> Iterator[Any]:
         """Yields the output for the parts of a batch, and stores the state."""
-        handler = Dispatch(self.create)
+        handler = self.create()
         if state.exists:
             handler.load(bytes(state.get[0]))
-        output = self._output(handler, parts)
+        output = self._output(handler, parts, int(key[0]))
         state.update((handler.save(),))
         yield output
 
+    @encode_errors
     def compute(self, rows: Any) -> Any:
         """Returns the output for the rows of a table."""
-        return self._output(Dispatch(self.create), [rows])
+        return self._output(self.create(), [rows], int(rows["bucket"].iloc[0]))
 
-    def _output(self, handler: Handler, parts: Iterable[Any]) -> Any:
+    def apply(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields the output of a handler without state, for the rows of a partition."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        handler, dropped = self.create(), list[Dropped]()
+        for batch in batches:
+            yield from self._handled(handler, [batch])
+            dropped += handler.take_dropped()
+        self._reject(dropped, context.partitionId() if context else 0)
+
+    def _output(self, handler: Handler, parts: Iterable[Any], bucket: int) -> Any:
         """Returns packed output rows as a DataFrame of pandas, for parts that are such frames."""
         import pandas as pd  # type: ignore[import-untyped]
 
         packed = [pair for part in parts for pair in zip(part["place"], part["rows"], strict=True)]
         ordered = sorted(packed, key=lambda pair: int(pair[0]))
-        outputs = Chain([GroupBy(self.by), handler]).handle_all(
-            [self._with_time(batch) for _, rows in ordered for batch in from_bytes(rows)]
-        )
+        rows = [batch for _, packed in ordered for batch in from_bytes(packed)]
+        outputs = self._handled(handler, rows)
+        self._reject(handler.take_dropped(), bucket)
         return pd.DataFrame({"rows": [to_bytes(output) for output in outputs]})
 
-    def _with_time(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch.replace_schema_metadata(with_time(batch.schema, self.time).metadata)
+    def _handled(self, handler: Handler, rows: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        """Returns the output of a handler. Raises PlanError."""
+        try:
+            return handler.handle_all([self.roles.apply(batch) for batch in rows])
+        except HandlerError as error:
+            raise PlanError(error.message, code=FAILED) from error
+
+    def _reject(self, dropped: Sequence[Dropped], part: int) -> None:
+        failures = [(each.rows, Rejected(each.reason, code=each.code)) for each in dropped]
+        if failures and self.rejects is None:
+            raise failures[0][1]
+        if failures and self.rejects is not None:
+            self.rejects(str(part), failures)
 
 
-def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for rows in batch.column(0).to_pylist():
-            yield from from_bytes(rows)
+@dataclass(frozen=True)
+class _Unpack:
+    """Packed rows as rows of a schema."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for rows in batch.column(0).to_pylist():
+                yield from (aligned(each, self.schema) for each in from_bytes(rows))
 
 
 def to_bytes(batch: pa.RecordBatch) -> bytes:

@@ -2,91 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from math import inf
-from sys import float_info
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import AfterValidator, Field
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import OptionError
 from penstock.core.text import did_you_mean
 from penstock.handlers.threshold import Threshold as ThresholdHandler
-from penstock.handlers.threshold import ThresholdOptions
-from penstock.sdk import Config, DataFrameTransform, PositiveDuration, Relation, State
+from penstock.sdk import DataFrameTransform, Relation, State
 from penstock.sql.column_lineage import UntimedColumns
 from penstock.sql.dialect.relation import Output
-from penstock.transforms.columns import require
+from penstock.transforms.columns import check_groups, require
 from penstock.transforms.group_state import RESULT, apply_by_group, handler_names
+from penstock.transforms.threshold_options import ThresholdLevels
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_NEVER = (-inf, 1.0, 1.0)
-"""The trigger, the factor and the time of a decrease that never happens."""
-
-
-def _check_types(frame: DataFrame, by: Sequence[int]) -> None:
-    """Raises OptionError for a grouping column whose values are no numbers, texts or times."""
-    from pyspark.sql import types
-
-    for index, position in enumerate(by):
-        field = frame.schema[position]
-        kinds = (types.NumericType, types.StringType, types.BooleanType, types.DatetimeType)
-        if not isinstance(field.dataType, kinds):
-            found = field.dataType.simpleString().upper()
-            raise OptionError.of(
-                "by", index, message=f'column "{field.name}" is {found}, which cannot be a group',
-                code="unsupported-type",
-            )  # fmt: skip
-
-
-def _check_seconds(duration: float) -> float:
-    if duration % 1:
-        raise ValueError("expected whole seconds")
-    return duration
-
-
-Seconds = Annotated[PositiveDuration, AfterValidator(_check_seconds)]
-
-
-class Increase(Config):
-    factor: float = Field(gt=0)
-    """The factor of an increase."""
-    duration: Seconds
-    """The time above the threshold after which it is increased."""
-
-
-class Decrease(Config):
-    trigger: float = Field(ge=0)
-    """The part of the threshold that values must not exceed."""
-    factor: float = Field(ge=0)
-    """The factor of a decrease."""
-    duration: Seconds
-    """The time after which the threshold is decreased."""
-
-
-class ThresholdConfig(Config):
-    column: str
-    """The column whose values are compared with the threshold, a number."""
+class ThresholdConfig(ThresholdLevels):
     time: str
     """The column of the time, a TIMESTAMP."""
     by: list[str] = []
     """The columns of a group. Each group has a threshold of its own."""
-    result: str = Field(default="threshold", alias="as")
-    """The column of the threshold, which is added."""
-    default: float
-    """The first threshold of a group."""
-    increase: Increase
-    """The increase of the threshold, after values above it."""
-    decrease: Decrease | None = None
-    """The decrease of the threshold, after values below a part of it."""
-    min: float = 0.0
-    """The lowest threshold after a decrease."""
-    max: float = float_info.max
-    """The highest threshold after an increase."""
 
 
 class Threshold(DataFrameTransform[ThresholdConfig]):
@@ -141,8 +79,9 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
                 "as", message=f'the input has a column "{config.result}"', code="duplicate-column"
             )
         by = [names.index(name) for name in dict.fromkeys(each.lower() for each in config.by)]
-        _check_types(frame, by)
-        create = partial(ThresholdHandler, self._options(handler_names(len(names), by)[watched]))
+        check_groups(frame, by)
+        options = config.options(handler_names(len(names), by)[watched], RESULT)
+        create = partial(ThresholdHandler, options)
         return apply_by_group(frame, create, by, time, config.result, types.DoubleType())
 
     def _position(
@@ -163,13 +102,3 @@ class Threshold(DataFrameTransform[ThresholdConfig]):
             code="unknown-column",
             hint=did_you_mean(name, frame.columns),
         )
-
-    def _options(self, watched: str) -> ThresholdOptions:
-        config, decrease = self.config, self.config.decrease
-        trigger, factor, after = (
-            (decrease.trigger, decrease.factor, decrease.duration) if decrease else _NEVER
-        )
-        return ThresholdOptions(
-            watched, RESULT, config.default, config.increase.factor, int(config.increase.duration),
-            trigger, factor, int(after), config.min, config.max,
-        )  # fmt: skip

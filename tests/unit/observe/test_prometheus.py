@@ -20,7 +20,7 @@ HOURLY = {"pipeline": "shop", "query": "hourly"}
 
 
 def scrape(metrics: Metrics) -> dict[str, list[tuple[dict[str, str], float]]]:
-    text = generate_latest(make_registry("shop", "r1", metrics)).decode()
+    text = generate_latest(make_registry("shop", "r1", metrics, {})).decode()
     samples: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation

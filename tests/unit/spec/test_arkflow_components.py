@@ -68,7 +68,8 @@ def test_processor(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
 def test_buffer(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     pipeline = parse(tmp_path, buffer=text)
     assert_has(pipeline.data["transforms"]["pipeline"]["window"], expected)
-    assert pipeline.data["sinks"]["output"]["batch"] == {"interval": "2000000us"}
+    time = "gap" if "session" in text else "interval"
+    assert pipeline.data["sinks"]["output"]["batch"] == {time: "2000000us"}
 
 
 @pytest.mark.parametrize(("text", "expected"), examples.CODECS)

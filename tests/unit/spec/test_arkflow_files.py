@@ -113,6 +113,7 @@ def test_the_dialect_may_be_chosen(tmp_path: Path) -> None:
         (stream(input="{type: kafka, brokers: [a]}"), 'input kafka requires "topics"', 2),
         (stream(input="{type: generate, context: x, interval: 5}"), "expects a duration", 2),
         (stream(input="{type: memory, messages: 5}"), "expects a list", 2),
+        (stream(input="{type: file, path: x.csv, input_type: csv}"), "expects a map", 2),
         (stream(output="{type: qdrant, url: x}"), "models and vector stores", 4),
         (stream(output="{type: http, url: x, method: FETCH}"), "expects one of", 4),
         (
@@ -123,7 +124,7 @@ def test_the_dialect_may_be_chosen(tmp_path: Path) -> None:
             "columns",
             4,
         ),
-        ("jobs: []\nstreams: []\n", '"jobs" of the file is not supported', 1),
+        ("jobs: []\nstreams: []\n", "the file has no streams", 2),
         ("streams: []\n", "the file has no streams", 1),
         ("streams:\n- input: {type: drop}\n", 'the stream requires "pipeline"', 2),
     ],
@@ -131,9 +132,65 @@ def test_the_dialect_may_be_chosen(tmp_path: Path) -> None:
 def test_errors_are_in_the_file(tmp_path: Path, text: str, message: str, line: int) -> None:
     errors = parse(tmp_path, text).errors
     found = [error for error in errors if message in str(error)]
-    assert found, [str(error) for error in errors]
+    assert len(found) == 1, [str(error) for error in errors]
     assert found[0].where is not None
     assert found[0].where.line == line
+
+
+JOB = """\
+streams: []
+jobs:
+  - id: first
+    version: 1
+    operators:
+      - {id: sink, kind: sink}
+      - {id: source, kind: source}
+      - id: text
+        kind: map
+        config: {type: arrow_to_json}
+    edges:
+      - {id: e1, from: source, to: text, partitioned: false}
+      - {id: e2, from: text, to: sink}
+    sources:
+      - operator_id: source
+        input_type: memory
+        config: {messages: ['{"a": 1}']}
+        codec: {type: json}
+        time: {mode: event_time, timestamp_field: a}
+    sinks:
+      - {operator_id: sink, output_type: stdout}
+    checkpoint: {interval_ms: 30000}
+"""
+
+
+def test_a_job_is_a_stream(tmp_path: Path) -> None:
+    pipeline = parse(tmp_path, JOB)
+    assert list(pipeline.errors) == []
+    assert pipeline.data["sources"]["input"]["payloads"] == ['{"a": 1}']
+    node = pipeline.data["transforms"]["pipeline"]
+    assert [step["type"] for step in node["steps"]] == ["encode"]
+    assert node["inputs"][""]["decode"] == {"type": "json"}
+    assert "print" in pipeline.data["sinks"]["output"]["type"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message", "line"),
+    [
+        ("kind: map", "kind: join", "a job has no operator join here", 9),
+        ("kind: map", "kind: mapp", 'there is no operator "mapp"', 9),
+        ("to: sink", "to: sinc", 'there is no operator "sinc"', 13),
+        ("from: text", "from: source", "an operator has several edges", 13),
+        ("type: arrow_to_json", "typ: x", "expected the type of the processor", 10),
+        ("operator_id: sink", "operator_id: text", "end with one of its sinks", 5),
+        ("    sources:", "    sorces:", 'the job requires "sources"', 3),
+        ("input_type: memory", "input_type: milvus", "models and vector stores", 16),
+    ],
+)  # fmt: skip
+def test_errors_of_jobs(tmp_path: Path, before: str, after: str, message: str, line: int) -> None:
+    errors = parse(tmp_path, JOB.replace(before, after)).errors
+    found = [error for error in errors if message in str(error)]
+    assert found, [str(error) for error in errors]
+    assert found[0].where is not None and found[0].where.line == line
 
 
 def test_a_stream_with_an_error_has_no_error_of_penstock(tmp_path: Path) -> None:

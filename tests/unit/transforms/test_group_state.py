@@ -7,8 +7,10 @@ from functools import partial
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 
+from penstock.handlers.dispatch import ByGroup
+from penstock.handlers.roles import Roles
 from penstock.handlers.threshold import Threshold, ThresholdOptions
-from penstock.transforms.group_state import RESULT, Packed, _Task, _unpack, handler_names
+from penstock.transforms.group_state import RESULT, BucketTask, Pack, _Unpack, handler_names
 
 OPTIONS = ThresholdOptions("c2", RESULT, 10, 2, 5)
 
@@ -23,11 +25,12 @@ def rows(count: int) -> pa.RecordBatch:
 
 def computed(batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
     """Returns the rows of all buckets in the order of their times, packed in reverse order."""
-    packed = pa.Table.from_batches(Packed(("by0", "by1"))(iter(batches))).to_pandas()
-    task = _Task(partial(Threshold, OPTIONS), ("by0", "by1"), "c1")
+    packed = pa.Table.from_batches(Pack(("by0", "by1"))(iter(batches))).to_pandas()
+    task = BucketTask(partial(ByGroup, ("by0", "by1"), partial(Threshold, OPTIONS)), Roles("c1"))
     outputs = [task.compute(part.iloc[::-1]) for _, part in packed.groupby("bucket")]
     found = pa.RecordBatch.from_pandas(pd.concat(outputs), preserve_index=False)
-    unpacked = pa.Table.from_batches(list(_unpack(iter([found]))))
+    schema = batches[0].schema.append(pa.field(RESULT, pa.float64()))
+    unpacked = pa.Table.from_batches(list(_Unpack(schema)(iter([found]))))
     return sorted((tuple(row.values()) for row in unpacked.to_pylist()), key=lambda row: row[1])
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from penstock.core.errors import OptionError, RecordError, ValidationErrors, flatten_errors
-from penstock.sdk import Context
+from penstock.sdk import Carried, Context, Failure
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.transforms.steps import Steps
 from penstock.transforms.steps.config import StepsConfig
@@ -312,6 +312,10 @@ def test_tables_of_databases(tmp_path: Path) -> None:
     target = {"type": "sqlite", "path": str(tmp_path / "x.db"), "table": "t", "columns": ["name"]}
     transform = make(steps=[DECODE], output={"target": target})
     assert rows_of(transform, messages('{"id":1,"name":"z"}')) == [{"name": "z"}]
+    for wrong, option in (({"table": "u"}, ("table",)), ({"columns": ["nam"]}, ("columns", 0))):
+        with pytest.raises(OptionError) as raised:
+            rows_of(make(steps=[DECODE], output={"target": target | wrong}), messages("{}"))
+        assert raised.value.option == ("output", "target", *option)
 
 
 @pytest.mark.parametrize(
@@ -353,3 +357,64 @@ def test_json_texts() -> None:
         b'{"b":"01ff","d":"1970-01-02","t":"1970-01-01T00:00:01.500","u":"1970-01-01T00:00:00Z",'
         b'"n":null}'
     ]
+
+
+MODULE = """\
+(module (memory (export "memory") 1)
+  (global $free (mut i32) (i32.const 1024))
+  (func (export "alloc") (param i32) (result i32) (global.get $free)
+    (global.set $free (i32.add (global.get $free) (local.get 0))))
+  (func (export "dealloc") (param i32 i32) (global.set $free (i32.const 1024)))
+  (func (export "echo") (param i32 i32) (result i64)
+    (i64.or (i64.shl (i64.extend_i32_u (local.get 0)) (i64.const 32))
+      (i64.extend_i32_u (local.get 1))))
+  (func (export "endless") (param i32 i32) (result i64) (loop (br 0)) (i64.const 0)))
+"""
+
+
+def test_modules_of_webassembly(tmp_path: Path) -> None:
+    (tmp_path / "m.wat").write_text(MODULE)
+    step = {"type": "wasm", "module": "m.wat", "function": "echo"}
+    rows = rows_of(make(tmp_path, steps=[DECODE, step]), messages('{"a": 1}', '{"a": "x"}'))
+    assert [row["__payload__"] for row in rows] == [b'{"a":1}', b'{"a":"x"}']
+    endless = make(tmp_path, steps=[DECODE, {**step, "function": "endless"}])
+    with pytest.raises(FailedRow) as failed:
+        rows_of(endless, messages('{"a": 1}'))
+    assert "all fuel consumed" in str(failed.value.error)
+    for changed, message in (
+        ({"function": "ech"}, 'exports no "ech"'),
+        ({"module": "n.wat"}, "cannot load the module n.wat"),
+    ):
+        with pytest.raises((OptionError, ValidationErrors), match=message):
+            make(tmp_path, steps=[DECODE, {**step, **changed}])
+
+
+def test_sliding_windows_carry_messages(tmp_path: Path) -> None:
+    def run_batch(*texts: str, **window: Any) -> tuple[list[int], list[int], list[int]]:
+        steps = [DECODE, sql("SELECT count(*) AS n, max(v) AS v FROM flow")]
+        made = make(window={"size": 3, "slide": 2, **window}, steps=steps)
+        results = list(made.apply(messages(*texts)))
+        batches = [each for each in results if isinstance(each, pa.RecordBatch)]
+        rows = [json.loads(row["__payload__"])["n"] for b in batches for row in b.to_pylist()]
+        carried = [each.index for each in results if isinstance(each, Carried)]
+        return rows, carried, [each.index for each in results if isinstance(each, Failure)]
+
+    texts = [f'{{"v": {number}}}' for number in range(6)]
+    assert run_batch(*texts) == ([3, 3, 2], [], [])
+    assert run_batch(*texts, rest="keep") == ([3, 3], [4, 5], [])
+    assert run_batch(*texts[:2], rest="keep") == ([], [0, 1], [])
+    assert run_batch(*texts[:3], "no", rest="keep") == ([3], [2, 3], [])
+    failing = [*texts[:2], "no", *texts[3:]]
+    assert run_batch(*failing, rest="keep") == ([], [4, 5], [0, 1, 2, 3, 4])
+
+
+def test_a_join_leaves_out_messages_that_cannot_be_decoded() -> None:
+    join = {"query": "SELECT a.v AS v FROM a JOIN b ON a.id = b.id", "decode": {"type": "json"}}
+    made = make(inputs={"a": {}, "b": {}}, window={"join": join})
+    batch = messages(
+        '{"id": 1, "v": 5}', "no", '{"id": 1}', __input__=pa.array(["a", "a", "b"])
+    )  # fmt: skip
+    first, second = made.apply(batch)
+    assert isinstance(first, Failure) and first.index == 1
+    assert isinstance(second, pa.RecordBatch)
+    assert second.to_pylist() == [{"__payload__": b'{"v":5}'}]

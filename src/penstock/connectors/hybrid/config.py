@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,3 +29,6 @@ class HybridSourceConfig(Config):
     Partitions without a record in the bounded phases are read from their beginning. By default the
     last phase starts where its own options say.
     """
+    columns_of: Literal["all", "last"] = "all"
+    """The columns without `schema`: those of `all` phases, which must be the same, or those of the
+    `last` phase, whose types the other phases then have."""

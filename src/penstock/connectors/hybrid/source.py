@@ -121,12 +121,17 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         for phase in self.phases:
             phase.close()
 
+    @property
+    def _described(self) -> Sequence[ReplayableSource[Any]]:
+        """The phases whose columns are those of the node."""
+        return self.phases if self.config.columns_of == "all" else self.phases[-1:]
+
     def schema(self) -> pa.Schema | None:
-        known = [phase.columns for phase in self.phases]
+        known = [phase.columns for phase in self._described]
         return self._common_columns([columns for columns in known if columns is not None])
 
     def infer_schema(self) -> pa.Schema | None:
-        found = [phase.columns or phase.columns_of_sample() for phase in self.phases]
+        found = [phase.columns or phase.columns_of_sample() for phase in self._described]
         return self._common_columns([columns for columns in found if columns is not None])
 
     def _common_columns(self, known: Sequence[pa.Schema]) -> pa.Schema | None:

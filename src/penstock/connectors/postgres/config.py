@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -35,4 +35,11 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
 
 
 class PostgresSinkConfig(ConnectionConfig, DatabaseSinkConfig):
-    pass
+    create_schema: bool = False
+    """Creates the schema of the table if it is missing."""
+    on_conflict: Literal["update", "nothing"] = "update"
+    """The action for a row whose key the table has, with `mode: upsert`: `update` the row of the
+    table, or do `nothing`."""
+    update_where: dict[str, Literal["=", ">", ">=", "<", "<=", "!=", "<>"]] = {}
+    """Columns with operators, with `mode: upsert`. A row of the table is updated only if each of
+    these columns of the new row compares so with that of the table: `{version: ">"}`."""

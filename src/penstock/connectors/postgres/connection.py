@@ -24,6 +24,8 @@ from penstock.sdk.database.types import with_declared
 
 _COPY_ROWS = 2000
 _BLOCK_ROWS, _BLOCK_BYTES = 20_000, 4 * 2**20
+TARGET = "penstock_target"
+"""The alias of the table to which rows are written."""
 _STAGE = TableName(("penstock_rows",))
 
 
@@ -131,12 +133,16 @@ class PostgresConnection(DbapiConnection):
     def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
         self._stage(table, rows)
         names = self.dialect.quote_all(rows.schema.names)
-        clause = self.dialect.conflict_clause(rows.schema.names, key)
+        clause = self.conflict_clause(rows.schema.names, key)
         self.execute(
-            f"INSERT INTO {self.dialect.table(table)} ({names}) "
+            f"INSERT INTO {self.dialect.table(table)} AS {TARGET} ({names}) "
             f"SELECT {names} FROM {self.dialect.table(_STAGE)} {clause}"
         )
         self._drop_stage()
+
+    def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
+        """Returns the clause of an INSERT for a row whose key the table `TARGET` has."""
+        return self.dialect.conflict_clause(names, key)
 
     def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
         self._stage(table, keys)

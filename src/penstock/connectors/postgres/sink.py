@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pyarrow as pa
+
 from penstock.connectors.postgres.config import PostgresSinkConfig
-from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.types import DIALECT
+from penstock.connectors.postgres.writing import WritingConnection
+from penstock.core.errors import OptionError, raise_all
+from penstock.sdk.columns.checks import check_column
 from penstock.sdk.database import Connection, DatabaseSink
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(\0, 0))"
@@ -37,10 +43,34 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
     client_modules = ("psycopg",)
     dialect = DIALECT
 
-    def connect(self) -> PostgresConnection:
-        return PostgresConnection(self.config)
+    def connect(self) -> WritingConnection:
+        return WritingConnection(self.config)
+
+    def check_schema(self, columns: pa.Schema) -> None:
+        super().check_schema(columns)
+        raise_all(self._conflict_errors(columns))
+
+    def _conflict_errors(self, columns: pa.Schema) -> Iterator[OptionError]:
+        config = self.config
+        for name in config.update_where:
+            yield from check_column(name, columns, "update_where", name)
+        is_ignoring = config.on_conflict == "nothing"
+        name = "update_where" if config.update_where else "on_conflict"
+        if (config.update_where or is_ignoring) and self.mode != "upsert":
+            yield OptionError.of(
+                name, message=f"{name} has no meaning without mode: upsert", code="unused-option",
+                hint="Set mode: upsert and primary_key, or remove the option.",
+            )  # fmt: skip
+        if is_ignoring and config.update_where:
+            yield OptionError.of(
+                name, message="update_where has no meaning with on_conflict: nothing",
+                code="unused-option", hint="Remove one of them.",
+            )  # fmt: skip
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger while other sinks wait that create it or their table."""
         connection.query(_LOCK, (self.dialect.table(self.ledger.table),))
+        schema = self.table.parts[:-1]
+        if self.config.create_schema and schema:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self.dialect.quote_all(schema)}")
         super().prepare_ledger(connection)

@@ -27,22 +27,28 @@ _CLOSE_TIMEOUT = 2.0
 async def connect(config: ConnectionConfig) -> AbstractConnection:
     """Returns a connection to the broker. Raises errors of the client library."""
     import aio_pika
+    from aio_pika.connection import make_url
 
     for name in ("aio_pika", "aiormq"):
         logging.getLogger(name).addHandler(logging.NullHandler())
     host, port = config.host_and_port
     tls = config.resolved_tls
-    return await aio_pika.connect(
+    url = make_url(
         host=host,
         port=port,
         login=config.auth.username or "",
         password=revealed(config.auth.password) or "",
         virtualhost=config.virtual_host,
         ssl=tls is not None,
-        ssl_context=tls.context() if tls is not None else None,
-        timeout=CONNECT_TIMEOUT,
         heartbeat=round(config.keep_alive),
     )
+    connection = aio_pika.Connection(url, ssl_context=tls.context() if tls is not None else None)
+    try:
+        await connection.connect(timeout=CONNECT_TIMEOUT)
+    except BaseException:
+        await close_connection(connection)
+        raise
+    return connection
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ RECORD_CODES: Mapping[str, str] = {
     "integer-too-large": "An integer does not fit into 64 bits.",
     "invalid-index": "The name of the index of a document is null or invalid.",
     "invalid-key": "The key of a record is null or invalid.",
+    "handler-failed": "A handler failed on a row, or on all rows.",
     "invalid-timestamp": "A timestamp is out of range.",
     "late": "A row arrived after its watermark.",
     "missing-column": "A required column is missing.",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 USER_CODES: Mapping[str, str] = {
     "ambiguous-column": "A name matches several columns that differ only in case.",
     "ambiguous-id": "The beginning of an ID matches several dead letters.",
+    "ambiguous-language": "A file may be read as one of Penstock or of another tool.",
     "broken-plugin": "A plugin cannot be imported, or is no component of the SDK.",
     "column-count": "A query returns another number of columns than the table or view has.",
     "column-name": "A text is the name of a column where a template is expected.",

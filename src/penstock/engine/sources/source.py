@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import Bug
 from penstock.engine.sources.decoded_rows import DecodedRows, mask_without
+from penstock.engine.sources.gap import Gap
 from penstock.engine.sources.sentinel import sentinel
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.event_time import find_out_of_range, latest_by_partition, out_of_range
@@ -50,7 +51,7 @@ class SourceTask:
     recorded in `checkpoint`. `late` captures rows that may be late. With `partition_idle` the
     partitions of the source have watermarks, and are idle after this time in seconds (see
     `engine.watermarks.partition_watermarks`). Rows with an unknown operation in the column
-    `operation` are bad records.
+    `operation` are bad records. With `gap` a batch starts after a time without new records.
     """
 
     source: ReplayableSource[Any]
@@ -69,6 +70,7 @@ class SourceTask:
     late: LateCapture | None = None
     partition_idle: float | None = None
     operation: str | None = None
+    gap: Gap | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""

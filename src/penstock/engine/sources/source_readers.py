@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import StateError
 from penstock.engine.checkpoints.start_offsets import StartOffsets
+from penstock.engine.sources.gap import Session
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks import task as spark_task
 
@@ -58,6 +59,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reported: Mapping[str, Any] | None = None
         self._idle = False
         self._active = time.monotonic()
+        self._session = Session(task.gap, task.spool.node) if task.gap is not None else None
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._until_snapshot = True
@@ -86,6 +88,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = self._reported = self._latest(offset)
             if self._until_snapshot:
                 self._snapshot = end
+            elif self._session is not None and not self._session.is_over(end):
+                return start
         if self.task.whole_input:
             return {**end, WHOLE: True}
         idle = self.task.partition_idle

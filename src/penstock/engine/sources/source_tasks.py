@@ -12,6 +12,7 @@ from penstock.core.errors import OptionError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.engine.build_context import BuildContext
 from penstock.engine.catalyst.columns import exchange_schema
+from penstock.engine.sources.gap import make_gap
 from penstock.engine.sources.sentinel import END_OF_TIME
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks.event_time import LATEST
@@ -44,7 +45,7 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
         poll_timeout=_poll_timeout(context, query), latest_time=_latest_time(context, node),
         whole_input=query.whole_input,
         checkpoint=None if context.checkpoint is None else str(context.checkpoint),
-        operation=_checked_operation(node, query),
+        operation=_checked_operation(node, query), gap=make_gap(context.checkpoint, context.gap),
     )  # fmt: skip
 
 

@@ -8,8 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.engine.spark_session.ended_queries import forget_ended
 
 
 class Callback:
@@ -29,13 +32,17 @@ class Callback:
             self._connection = client.get_thread_connection()
         self._function(*arguments)
 
-    def close(self) -> None:
-        """Closes the connection, which ends the thread of Python."""
+    def close(self) -> int | None:
+        """Closes the connection, which ends the thread of Python. Returns its port in Java."""
         connected = getattr(self._connection, "socket", None)
         self._connection = None
-        if connected is not None:
-            with suppress(OSError):
-                connected.shutdown(socket.SHUT_RDWR)
+        if connected is None:
+            return None
+        with suppress(OSError):
+            port: int = connected.getpeername()[1]
+            connected.shutdown(socket.SHUT_RDWR)
+            return port
+        return None
 
 
 _open: list[tuple[StreamingQuery, Callback]] = []
@@ -43,13 +50,19 @@ _lock = threading.Lock()
 
 
 def keep_until_end(query: StreamingQuery, callback: Callback) -> None:
-    """Closes the callback of a query some time after the end of the query: at the next call."""
+    """Closes the callback of a query some time after the end of the query: at the next call.
+
+    Java then forgets the query, too.
+    """
     with _lock:
         _open.append((query, callback))
-        for entry in _open[:-1]:
-            if not _is_active(entry[0]):
-                entry[1].close()
-                _open.remove(entry)
+        ended = [entry for entry in _open[:-1] if not _is_active(entry[0])]
+        for entry in ended:
+            _open.remove(entry)
+        ports = [entry[1].close() for entry in ended]
+    if ended:
+        with suppress(Py4JError, OSError):
+            forget_ended([port for port in ports if port is not None])
 
 
 def _is_active(query: StreamingQuery) -> bool:

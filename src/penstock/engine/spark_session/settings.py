@@ -45,6 +45,14 @@ A row may exhaust the stack or the memory of its task, as `repeat` or a regular 
 is an error of the task, and does not end the JVM.
 """
 
+_NO_UI: Mapping[str, str] = {
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "50",
+}
+"""Settings without Spark's UI. It keeps the plans and metrics of the last thousand executions."""
+
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -80,6 +88,8 @@ class SessionSettings:
 
     def effective_conf(self) -> dict[str, str]:
         conf = dict(SETTINGS)
+        if self.conf.get("spark.ui.enabled", "false") == "false":
+            conf |= _NO_UI
         if self.local:
             conf |= LOCAL_SETTINGS
             conf["spark.sql.shuffle.partitions"] = _threads(self.effective_master)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,16 +14,19 @@ from penstock.core.errors import PenstockError, PlanError, RecordError, Rejected
 from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.engine.tasks import task as spark_task
+from penstock.engine.tasks.carried_rows import CarriedRows
 from penstock.engine.tasks.crashes import crash_mark
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
-from penstock.sdk import Failure, Transform, bisect_failures
+from penstock.sdk import Carried, Failure, Transform, bisect_failures
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.forked_calls import call_forked
+
+Output = list[pa.RecordBatch | Failure | Carried]
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Step:
 
     Tasks of the same `run_id` in the same process share an open transform. Rows without a value in
     the column `event_time` are counted. `input` marks columns of JSON text. `late` captures rows
-    that may be late.
+    that may be late. `carried` is the directory of rows that the transform carries
+    over from batch to batch.
     """
 
     transform: Transform[Any]
@@ -41,6 +46,7 @@ class Step:
     event_time: str | None = None
     input: pa.Schema | None = None
     late: LateCapture | None = None
+    carried: Path | None = None
 
     def run(
         self, batches: Iterator[pa.RecordBatch], number: int | None, partition: int | str
@@ -59,8 +65,15 @@ class Step:
                     if len(indexes):
                         dead_letters.candidates.append(select_candidates(batch, indexes))
                 if batch.num_rows:
-                    yield from self._apply(transform, batch, dead_letters)
+                    carried = self._carried(number)
+                    rows = batch if carried is None else carried.add_to(batch)
+                    yield from self._apply(transform, rows, dead_letters, carried)
             dead_letters.close()
+
+    def _carried(self, number: int | None) -> CarriedRows | None:
+        if self.carried is None or number is None:
+            return None
+        return CarriedRows(self.carried, number, is_fixed=bool(self.spool.recomputed_for))
 
     def _open(self, function: Callable[[], None]) -> None:
         """Calls a function that opens the transform, which may end its process."""
@@ -70,19 +83,25 @@ class Step:
             function()
 
     def _apply(
-        self, transform: Transform[Any], batch: pa.RecordBatch, dead_letters: DeadLetterWriter
-    ) -> Iterator[pa.RecordBatch]:
-        def attempt(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
+        self, transform: Transform[Any], batch: pa.RecordBatch, dead_letters: DeadLetterWriter,
+        carried: CarriedRows | None,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        def attempt(start: int, stop: int) -> Output:
             with exits_as_exceptions():
                 output = list(transform.apply(batch.slice(start, stop - start)))
-            return [each if isinstance(each, Failure) else self._conform(each) for each in output]
+            return [
+                each if isinstance(each, Failure | Carried) else self._conform(each)
+                for each in output
+            ]
 
-        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch | Failure]:
+        def attempt_forked(start: int, stop: int) -> Output:
             return call_forked(lambda: attempt(start, stop))
 
         separate = _fail_together if transform.whole_batches else bisect_failures
         with crash_mark(self.spool.node) as crashed:
             results = list(separate(batch.num_rows, attempt_forked if crashed else attempt))
+        if carried is not None:
+            carried.save(batch, [index for _, _, result in results for index in _indexes(result)])
         for start, _, result in results:
             if isinstance(result, RecordError):
                 dead_letters.add(transform.payload(batch, start), result)
@@ -90,7 +109,7 @@ class Step:
             for each in result:
                 if isinstance(each, Failure):
                     dead_letters.add(transform.payload(batch, start + each.index), each.error)
-                elif each.num_rows:
+                elif isinstance(each, pa.RecordBatch) and each.num_rows:
                     yield each
 
     def _conform(self, output: pa.RecordBatch) -> pa.RecordBatch:
@@ -107,9 +126,16 @@ class Step:
             raise Rejected(str(error), code="wrong-type") from error
 
 
+def _indexes(result: Output | RecordError) -> list[int]:
+    """Returns the indexes of carried rows."""
+    if isinstance(result, RecordError):
+        return []
+    return [each.index for each in result if isinstance(each, Carried)]
+
+
 def _fail_together(
-    count: int, attempt: Callable[[int, int], list[pa.RecordBatch | Failure]]
-) -> Iterator[tuple[int, int, list[pa.RecordBatch | Failure] | RecordError]]:
+    count: int, attempt: Callable[[int, int], Output]
+) -> Iterator[tuple[int, int, Output | RecordError]]:
     """Yields the result for all rows; after an error, the error of each row."""
     try:
         yield 0, count, attempt(0, count)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.transforms.group_state import Packed, from_bytes, to_bytes
+from penstock.transforms.group_state import PACKED, Pack, from_bytes, to_bytes
 from penstock.transforms.stateful.keyed_states import FOREVER, Failed, KeyedStates
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class StatefulTask:
 
     def apply(self, frame: DataFrame, by: tuple[str, ...], output: Any) -> DataFrame:
         """Returns the output for the rows of a stream or of a table, with failed calls."""
-        packed = frame.mapInArrow(Packed(by), Packed.DDL)
+        packed = frame.mapInArrow(Pack(by), PACKED)
         if not frame.isStreaming:
             grouped = packed.groupBy("bucket")
             return grouped.applyInPandas(self.compute, "rows BINARY").mapInArrow(_unpack, output)

@@ -18,6 +18,7 @@ from penstock.transforms.steps.python_step import PythonFunction
 from penstock.transforms.steps.sql_query import BatchQuery
 from penstock.transforms.steps.units import Unit, merge, record_error
 from penstock.transforms.steps.vrl_step import VrlProgram
+from penstock.transforms.steps.wasm_step import WasmFunction
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,21 @@ class VrlStep(RowStep):
         return rows if rows.num_rows else None
 
 
+class WasmStep(RowStep):
+    """A function of a WebAssembly module for each row."""
+
+    option = "module"
+
+    def __init__(self, config: Step, base: Path) -> None:
+        self._function = WasmFunction(config, base)
+
+    def check(self) -> None:
+        self._function.check()
+
+    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        return self._function.run(batch) if batch.num_rows else None
+
+
 class PythonStep(BatchStep):
     """A Python function from a batch to batches."""
 
@@ -239,6 +255,8 @@ def make_step(config: Step, base: Path, node: str) -> BatchStep:
         return Sql(config, base)
     if config.type == "vrl":
         return VrlStep(config)
+    if config.type == "wasm":
+        return WasmStep(config, base)
     if config.type == "python":
         return PythonStep(config, base, node)
     return Merge(config)

@@ -145,6 +145,9 @@ class Window(Config):
     """The number of batches of a sliding window."""
     slide: int | None = Field(default=None, ge=1)
     """The number of batches between the starts of two sliding windows."""
+    rest: Literal["write", "keep"] = "write"
+    """Batches after the last complete sliding window: they are written as a shorter window, or kept
+    in the state of the run for the next windows."""
     join: Join | None = None
     """A query over the inputs of a window."""
 
@@ -154,6 +157,8 @@ class Window(Config):
             raise ValueError("expected both size and slide, or neither")
         if self.size is not None and self.slide is not None and self.slide > self.size:
             raise ValueError("expected a slide that is not larger than the size")
+        if self.rest == "keep" and self.size is None:
+            raise ValueError("expected rest: keep with size and slide")
         return self
 
 
@@ -194,9 +199,9 @@ class RedisLookup(Config):
 class Step(Config):
     """A step of a batch. Each type has its own options."""
 
-    type: Literal["decode", "encode", "sql", "python", "vrl", "merge"]
-    """`decode` a column into columns, `encode` rows into a column, `sql`, `python`, `vrl`, or
-    `merge` batches."""
+    type: Literal["decode", "encode", "sql", "python", "vrl", "wasm", "merge"]
+    """`decode` a column into columns, `encode` rows into a column, `sql`, `python`, `vrl`, `wasm`,
+    or `merge` batches."""
     codec: Codec | None = None
     """The format of `decode` and `encode`."""
     column: str = VALUE
@@ -212,9 +217,12 @@ class Step(Config):
     code: str | None = None
     """The code of `python`, or the program of `vrl`."""
     module: str | None = None
-    """The module of the function, in place of the code."""
+    """The module of the function, in place of the code; of `wasm` a file in text or binary form."""
     function: str | None = None
-    """The function: from a RecordBatch to a list of RecordBatches."""
+    """The function: from a RecordBatch to a list of RecordBatches; of `wasm` from a row to a row,
+    as JSON."""
+    fuel: int = Field(default=10_000_000, ge=1)
+    """The maximum number of instructions of `wasm` for a row."""
     python_path: list[str] = []
     """Directories of modules."""
     count: int | None = Field(default=None, ge=1)
@@ -224,7 +232,7 @@ class Step(Config):
     def _check_required(self) -> Step:
         required = {
             "decode": "codec", "encode": "codec", "sql": "query", "python": "function",
-            "vrl": "code", "merge": "count",
+            "vrl": "code", "wasm": "module", "merge": "count",
         }[self.type]  # fmt: skip
         if getattr(self, required) is None:
             raise ValueError(f'the step "{self.type}" requires "{required}"')
@@ -283,3 +291,10 @@ class StepsConfig(Config):
     failures: StepsOutput | None = None
     """The rows that are written for a batch on which a step fails: its input, with the column
     `failed`. By default the input becomes a dead letter."""
+
+    @model_validator(mode="after")
+    def _check_rest(self) -> StepsConfig:
+        keeps = self.window is not None and self.window.rest == "keep"
+        if keeps and any(each.files or each.tables for each in self.inputs.values()):
+            raise ValueError("expected rest: write for inputs of files and tables, which end")
+        return self

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pyarrow as pa
 
@@ -18,30 +21,38 @@ from penstock.transforms.steps.sql_query import error_text, new_context, plan_qu
 if TYPE_CHECKING:
     from datafusion import SessionContext
 
+_TIMEOUT = 60.0
+"""The maximum seconds of waiting for a web server."""
+
 
 def read_files(config: FileQuery, base: Path) -> Iterator[pa.RecordBatch]:
     """Yields the rows of files, or of the query over them. Raises Permanent, or DecodeError."""
     context = new_context()
     path = _locate(config.path, base)
-    if config.storage is not None:
-        _register_store(context, config.path, config.storage)
-    try:
-        _register(context, config, path)
-        query = config.query or f'SELECT * FROM "{config.table}"'
-        frame = plan_query(context, query)
-    except Exception as error:
-        raise Permanent(
-            f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
-        ) from error
-    try:
-        for part in frame.execute_stream():
-            batch = without_views(part.to_pyarrow())
-            if batch.num_rows:
-                yield batch
-    except Exception as error:
-        raise Permanent(
-            f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
-        ) from error
+    with TemporaryDirectory() as directory:
+        try:
+            if path.startswith("http://"):
+                path = _download(path, Path(directory))
+            elif config.storage is not None:
+                _register_store(context, path, config.storage)
+            _register(context, config, path)
+            frame = plan_query(context, config.query or f'SELECT * FROM "{config.table}"')
+            for part in frame.execute_stream():
+                batch = without_views(part.to_pyarrow())
+                if batch.num_rows:
+                    yield batch
+        except Exception as error:
+            raise Permanent(
+                f"cannot read {config.path}: {error_text(error)}", code="unreadable-file"
+            ) from error
+
+
+def _download(url: str, directory: Path) -> str:
+    """Returns the path of a copy of a file: DataFusion has no HTTP without TLS."""
+    copy = directory / Path(urlsplit(url).path).name
+    with urlopen(url, timeout=_TIMEOUT) as response, copy.open("wb") as file:
+        shutil.copyfileobj(response, file)
+    return str(copy)
 
 
 def _locate(path: str, base: Path) -> str:

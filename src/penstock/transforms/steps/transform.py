@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ from penstock.core.errors import (
     raise_all,
 )
 from penstock.core.text import did_you_mean
-from penstock.sdk import Transform
+from penstock.sdk import Carried, Failure, Transform
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_mark import is_json
 from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
-from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput
+from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput, TargetTable
 from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
 from penstock.transforms.steps.storable_types import storable
@@ -48,7 +48,9 @@ class Steps(Transform[StepsConfig]):
     received, with a true value in the column `__failed__`.
 
     With `window`, and with the step `merge`, all rows of a batch of the pipeline are in one
-    partition. The option `batch.interval` of the sink is then the time of a window.
+    partition. The option `batch.interval` of the sink is then the time of a window, and
+    `batch.gap` that between two sessions. Their messages are acknowledged after the window is
+    written; those that sliding windows keep are in the state of the run.
 
     ```yaml
     type: steps
@@ -75,7 +77,7 @@ class Steps(Transform[StepsConfig]):
         queries += [config.window.join.query] if config.window and config.window.join else []
         return not (
             any(_VOLATILE.search(query) for query in queries)
-            or any(step.type == "python" or step.lookups for step in config.steps)
+            or any(step.type in {"python", "wasm"} or step.lookups for step in config.steps)
             or any(each.metadata or each.files or each.tables for each in self._inputs.values())
         )
 
@@ -84,6 +86,11 @@ class Steps(Transform[StepsConfig]):
         """Whether the rows of a batch of the pipeline are passed together."""
         config = self.config
         return config.window is not None or any(step.type == "merge" for step in config.steps)
+
+    @property
+    def carries_rows(self) -> bool:  # type: ignore[override]
+        """Whether a sliding window begins with messages of earlier batches of the pipeline."""
+        return self.config.window is not None and self.config.window.rest == "keep"
 
     def validate(self) -> None:
         super().validate()
@@ -125,17 +132,10 @@ class Steps(Transform[StepsConfig]):
         if output.infer and self._target is None:
             self._target = self._inferred_rows()
         if output.target is not None and self._target is None:
-            columns = open_source(output.target, output.target.table).infer_schema() or pa.schema(
-                []
-            )
-            named = output.target.columns
-            unknown = [name for name in named or () if name not in columns.names]
-            if unknown:
-                raise PlanError(
-                    f'the table {output.target.table} has no column "{unknown[0]}"',
-                    code="unknown-column", hint=did_you_mean(unknown[0], columns.names),
-                )  # fmt: skip
-            self._target = pa.schema([each for each in columns if not named or each.name in named])
+            try:
+                self._target = _columns(output.target)
+            except OptionError as error:
+                raise OptionError.inside("output", OptionError.inside("target", error)) from None
         return self._target
 
     def _inferred_rows(self) -> pa.Schema:
@@ -148,7 +148,8 @@ class Steps(Transform[StepsConfig]):
         values = pa.array([text.encode() for text in texts], pa.binary())
         counters = pa.array([0] * len(texts))
         rows = pa.record_batch({VALUE: values, "counter": counters, INPUT: pa.array(names)})
-        items = self._items(rows)
+        units: Iterable[Unit] = self._units(rows)
+        items = self._items(self._windows.merge(list(units))[0] if self._windows else units)
         batch = next((item.batch for item in items if item.batch is not None), None)
         if batch is None:
             raise PlanError(
@@ -184,7 +185,7 @@ class Steps(Transform[StepsConfig]):
     def _base(self) -> Path:
         return self.context.base
 
-    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure | Carried]:
         if self._steps is None:
             self._make()
         schema = self.output(batch.schema)
@@ -192,7 +193,12 @@ class Steps(Transform[StepsConfig]):
         def written(rows: pa.RecordBatch) -> pa.RecordBatch:
             return self._completed(self._output.rows(rows), schema, failed=False)
 
-        for item in failures_as_items(self._items(batch), written):
+        units: Iterable[Unit] = self._units(batch)
+        if self._windows is not None:
+            units, rest = self._windows.merge(list(units))
+            yield from (Carried(index) for unit in rest for index in unit.indexes)
+        failed: set[int] = set()
+        for item in failures_as_items(self._items(units), written):
             if item.error is None:
                 assert item.batch is not None
                 yield item.batch
@@ -200,15 +206,14 @@ class Steps(Transform[StepsConfig]):
                 for unit in item.units:
                     yield self._completed(self._failures.rows(unit.original), schema, failed=True)
             elif self.whole_batches:
-                raise item.error
+                indexes = {index for unit in item.units for index in unit.indexes}
+                yield from (Failure(index, item.error) for index in sorted(indexes - failed))
+                failed |= indexes
             else:
-                raise FailedRow(item.units[0].index, item.error)
+                raise FailedRow(item.units[0].indexes[0], item.error)
 
-    def _items(self, batch: pa.RecordBatch) -> Iterator[Item]:
-        """Yields the batches after the steps."""
-        units = self._units(batch)
-        if self._windows is not None:
-            units = iter(list(self._windows.merge(list(units))))
+    def _items(self, units: Iterable[Unit]) -> Iterator[Item]:
+        """Yields the batches of units after the steps."""
         items: Iterator[Item] = (Item((unit,), unit.batch, unit.error) for unit in units)
         for step in self._steps or ():
             items = step.apply(items)
@@ -263,3 +268,17 @@ def _located(*option: str | int) -> Iterator[list[PenstockError]]:
                 errors.append(inner)
                 continue
             errors.append(located)
+
+
+def _columns(target: TargetTable) -> pa.Schema:
+    """Returns the columns of a table that are written."""
+    columns = open_source(target, target.table).infer_schema() or pa.schema([])
+    for index, name in enumerate(target.columns or ()):
+        if name not in columns.names:
+            raise OptionError.of(
+                "columns", index, message=f'the table {target.table} has no column "{name}"',
+                code="unknown-column", hint=did_you_mean(name, columns.names),
+            )  # fmt: skip
+    return pa.schema(
+        [each for each in columns if not target.columns or each.name in target.columns]
+    )

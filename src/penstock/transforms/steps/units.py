@@ -39,13 +39,13 @@ class Unit:
     """A batch before the steps.
 
     `original` are its rows as received, which an error output gets. `error` is the failure of
-    their decoding. `input` is the name of the input, `index` the row of the input.
+    their decoding. `input` is the name of the input, `indexes` are the rows of the input.
     """
 
     original: pa.RecordBatch
     batch: pa.RecordBatch | None
     input: str
-    index: int
+    indexes: tuple[int, ...]
     error: RecordError | None = None
 
 
@@ -82,7 +82,7 @@ class InputReader:
             yield self._message(row, index)
             return
         for batch in batches:
-            yield Unit(batch, batch, self.name, index)
+            yield Unit(batch, batch, self.name, (index,))
 
     def _message(self, row: pa.RecordBatch, index: int) -> Unit:
         payloads = self._payloads(row)
@@ -93,14 +93,14 @@ class InputReader:
         arrays = [array for _, array in metadata]
         original = pa.RecordBatch.from_arrays([values, *arrays], schema=pa.schema(fields))
         if self._codec is None:
-            return Unit(original, original, self.name, index)
+            return Unit(original, original, self.name, (index,))
         try:
             batch = self._codec.decode(payloads)
             for name, array in self._metadata(row, batch.num_rows):
                 batch = batch.append_column(name, array)
         except Exception as error:
-            return Unit(original, None, self.name, index, record_error(error))
-        return Unit(original, batch, self.name, index)
+            return Unit(original, None, self.name, (index,), record_error(error))
+        return Unit(original, batch, self.name, (index,))
 
     def _payloads(self, row: pa.RecordBatch) -> list[bytes | None]:
         if self.config.payload is None:

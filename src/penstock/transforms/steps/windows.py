@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,17 +30,31 @@ class Windows:
         if self._query is not None:
             self._query.check()
 
-    def merge(self, units: Sequence[Unit]) -> Iterator[Unit]:
-        """Yields merged units, and those that could not be decoded as they are."""
-        valid = [unit for unit in units if unit.error is None]
-        yield from (unit for unit in units if unit.error is not None)
-        for group in self._groups(valid):
-            yield self._join(group) if self._query is not None else _merged(group)
+    def merge(self, units: Sequence[Unit]) -> tuple[list[Unit], Sequence[Unit]]:
+        """Returns merged units, and the units that the next windows begin with.
 
-    def _groups(self, units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
-        if self.config.size is not None and self.config.slide is not None:
-            yield from self._slides(units, self.config.size, self.config.slide)
-            return
+        Units that could not be decoded come first, as they are.
+        """
+        failed = [unit for unit in units if unit.error is not None]
+        groups, rest = self._groups([unit for unit in units if unit.error is None])
+        if self._query is None:
+            return [*failed, *map(_merged, groups)], rest
+        return [*failed, *(unit for group in groups for unit in self._join(group))], rest
+
+    def _groups(self, units: Sequence[Unit]) -> tuple[list[Sequence[Unit]], Sequence[Unit]]:
+        size, slide = self.config.size, self.config.slide
+        if size is None or slide is None:
+            return list(self._by_rows(units)), ()
+        starts = range(0, len(units) - size + 1, slide)
+        groups = [units[start : start + size] for start in starts]
+        rest = units[len(starts) * slide :]
+        if self.config.rest == "keep":
+            return groups, rest
+        written = starts[-1] + size if starts else 0
+        return [*groups, rest] if written < len(units) else groups, ()
+
+    def _by_rows(self, units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
+        """Yields the units of each window without an overlap."""
         group: list[Unit] = []
         rows = 0
         for unit in units:
@@ -51,39 +66,48 @@ class Windows:
         if group:
             yield group
 
-    def _slides(self, units: Sequence[Unit], size: int, slide: int) -> Iterator[Sequence[Unit]]:
-        """Yields windows of `size` batches, and at the end the batches that no window has."""
-        start = end = 0
-        while start + size <= len(units):
-            end = start + size
-            yield units[start:end]
-            start += slide
-        if end < len(units):
-            yield units[start:]
-
-    def _join(self, group: Sequence[Unit]) -> Unit:
+    def _join(self, group: Sequence[Unit]) -> Iterator[Unit]:
+        """Yields the rows of a join, and the units that cannot be decoded."""
         assert self._query is not None
+        indexes, first = _indexes(group), group[0]
+        original = merge([unit.original for unit in group])
+        try:
+            tables = {name: self._decode(name, group) for name in self._inputs}
+        except Exception as error:
+            failures = list(self._undecodable(group))
+            failed = {id(unit) for unit, _ in failures}
+            valid = [unit for unit in group if id(unit) not in failed]
+            if not failures or not valid:
+                yield Unit(original, None, first.input, indexes, record_error(error))
+                return
+            yield from (replace(unit, batch=None, error=failure) for unit, failure in failures)
+            yield from self._join(valid)
+            return
+        if not all(table is not None for table in tables.values()):
+            # An input without messages in a window leaves the join without rows.
+            yield Unit(original, first.original.slice(0, 0), first.input, indexes)
+            return
+        try:
+            yield Unit(original, self._query.run_tables(tables), first.input, indexes)
+        except Exception as error:
+            yield Unit(original, None, first.input, indexes, record_error(error))
+
+    def _decode(self, name: str, group: Sequence[Unit]) -> pa.RecordBatch | None:
+        """Returns the messages of an input as a table; None if there are none."""
         assert self._codec is not None
         assert self.config.join is not None
-        original = merge([unit.original for unit in group])
-        first = group[0]
-        try:
-            tables = {}
-            for name in self._inputs:
-                payloads = [
-                    value
-                    for unit in group
-                    if unit.input == name
-                    for value in unit.original.column(self.config.join.column).to_pylist()
-                ]
-                if not payloads:
-                    # An input without messages in a window leaves the join without rows.
-                    return Unit(original, first.original.slice(0, 0), first.input, first.index)
-                tables[name] = self._codec.decode(payloads)
-            batch = self._query.run_tables(tables)
-        except Exception as error:
-            return Unit(original, None, first.input, first.index, record_error(error))
-        return Unit(original, batch, first.input, first.index)
+        column = self.config.join.column
+        units = [unit for unit in group if unit.input == name]
+        payloads = [v for unit in units for v in unit.original.column(column).to_pylist()]
+        return self._codec.decode(payloads) if payloads else None
+
+    def _undecodable(self, group: Sequence[Unit]) -> Iterator[tuple[Unit, RecordError]]:
+        """Yields the units that cannot be decoded by themselves, with their errors."""
+        for unit in group:
+            try:
+                self._decode(unit.input, [unit])
+            except Exception as error:
+                yield unit, record_error(error)
 
 
 def _merged(group: Sequence[Unit]) -> Unit:
@@ -93,5 +117,10 @@ def _merged(group: Sequence[Unit]) -> Unit:
         batch: pa.RecordBatch = merge([unit.batch for unit in group if unit.batch is not None])
     except pa.ArrowException as error:
         failure: RecordError = as_record_error(error)
-        return Unit(original, None, first.input, first.index, failure)
-    return Unit(original, batch, first.input, first.index)
+        return Unit(original, None, first.input, _indexes(group), failure)
+    return Unit(original, batch, first.input, _indexes(group))
+
+
+def _indexes(group: Sequence[Unit]) -> tuple[int, ...]:
+    """Returns the rows of the input of all units, each one once."""
+    return tuple(dict.fromkeys(index for unit in group for index in unit.indexes))

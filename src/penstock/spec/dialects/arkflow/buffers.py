@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.spec.dialects.arkflow.codecs import read_codec
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import InputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 _THREADS = "Spark divides the work"
 _JOIN = options(
@@ -25,8 +25,14 @@ BUFFERS: dict[str, Options] = {
         "capacity!:integer = rows of a batch",
         "timeout! = `batch.interval` of the sink",
     ),
-    "tumbling_window": options("type!", "name", "interval", "size", "join:map"),
-    "session_window": options("type!", "name", "gap! = `batch.interval` of the sink", "join:map"),
+    "tumbling_window": options(
+        "type!",
+        "name",
+        "interval = `batch.interval` of the sink",
+        "size = `batch.interval` of the sink",
+        "join:map",
+    ),
+    "session_window": options("type!", "name", "gap! = `batch.gap` of the sink", "join:map"),
     "sliding_window": options(
         "type!",
         "name",
@@ -34,7 +40,7 @@ BUFFERS: dict[str, Options] = {
         "slide_size:integer",
         "size:integer",
         "slide:integer",
-        "interval",
+        "interval = `batch.interval` of the sink",
         Option("join", "any", refused="ArkFlow has no such join"),
     ),
 }
@@ -45,7 +51,7 @@ BUFFERS: dict[str, Options] = {
 class BufferPlan:
     """A buffer: the window of the transform, and the time of a window in seconds.
 
-    With `is_whole` its windows span all batches of an input. `gap` is that of sessions.
+    With `is_whole` its windows span all batches of an input that ends. `gap` is that of sessions.
     """
 
     window: dict[str, Tree]
@@ -53,8 +59,17 @@ class BufferPlan:
     is_whole: bool = False
     gap: float | None = None
 
-    def separate(self, plans: Sequence[InputPlan]) -> None:
-        """Makes each message of a generator a session whose interval is not below the gap."""
+    def adapt(self, plans: Sequence[InputPlan]) -> None:
+        """Adapts the window to the inputs.
+
+        Inputs without end keep the batches of a sliding window that is not complete. A generator
+        whose interval is not below the gap has a session for each message.
+        """
+        if not all(plan.is_bounded for plan in plans):
+            self.is_whole = False
+            if "size" in self.window:
+                self.window["rest"] = "keep"
+            return
         rates = [plan.source.get("rate") for plan in plans]
         if self.gap is None or len(rates) != 1 or not isinstance(rates[0], float):
             return
@@ -97,7 +112,7 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
         )
     if type_ == "session_window":
         gap = reading.seconds("gap")
-        return BufferPlan({"join": _join(reading)}, gap, is_whole=True, gap=gap)
+        return BufferPlan({"join": _join(reading)}, None, is_whole=True, gap=gap)
     name = "size" if reading.get("interval") is None else "interval"
     seconds = reading.seconds(name)
     if reading.get(name) is None:

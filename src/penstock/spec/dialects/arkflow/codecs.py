@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.arkflow.options import Option, Options, options
-from penstock.spec.dialects.arkflow.reading import Findings, Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options
+from penstock.spec.dialects.options.reading import Findings, Reading
+from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
 
 AUTH = options(

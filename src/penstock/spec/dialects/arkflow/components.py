@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.arkflow.options import Options
-from penstock.spec.dialects.arkflow.reading import Findings, Reading
+from penstock.spec.dialects.options.declarations import Options
+from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
 
+ENVELOPE = ("type!", "name = the table of a join", "codec:any = `decode` or `encode`")
+"""The options of every input and output."""
 _VECTORS = "Penstock has no components of models and vector stores"
-REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("milvus", "qdrant", "pgvector", "embedding", "llm", "vector_search", "milvus_search",
-         "pgvector_search"),
-        _VECTORS,
-    ),
-    "wasm": "modules of WebAssembly are not supported yet",
-}  # fmt: skip
+REFUSED: Mapping[str, str] = dict.fromkeys(
+    ("milvus", "qdrant", "pgvector", "embedding", "llm", "vector_search", "milvus_search",
+     "pgvector_search"),
+    _VECTORS,
+)  # fmt: skip
 """Components of ArkFlow that Penstock does not have, each with the reason."""
 
 

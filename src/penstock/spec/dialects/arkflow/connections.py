@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from penstock.spec.dialects.arkflow.options import Option, options
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, options
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 SECURITY = options(
     Option("protocol", choices=("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from penstock.spec.dialects.arkflow.options import Option, options
 from penstock.spec.dialects.arkflow.plans import OutputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, options
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
 _EXPRESSION = options(Option("type", choices=("value", "expr")), Option("value", "any"), "expr")

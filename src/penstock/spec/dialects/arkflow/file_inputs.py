@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from penstock.spec.dialects.arkflow.components import ENVELOPE
 from penstock.spec.dialects.arkflow.connections import database_tls, without_credentials
-from penstock.spec.dialects.arkflow.options import ENVELOPE, Option, options, refused
 from penstock.spec.dialects.arkflow.plans import InputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, options, refused
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 FORMATS = ("json", "csv", "parquet", "avro", "arrow")
 _REMOTE = "Ballista is another engine; DataFusion reads the rows in the run"

@@ -9,9 +9,9 @@ from pathlib import Path
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.spec.dialects.arkflow.pipeline import to_pipeline
-from penstock.spec.dialects.arkflow.reading import Findings
 from penstock.spec.dialects.arkflow.references import with_references
 from penstock.spec.dialects.arkflow.toml import read_toml
+from penstock.spec.dialects.options.reading import Findings
 from penstock.spec.documents.files import read_text
 from penstock.spec.front_end import DocumentFrontEnd
 from penstock.spec.parsed import MissingParts

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from penstock.spec.dialects.arkflow import connections as to
 from penstock.spec.dialects.arkflow.codecs import read_auth
+from penstock.spec.dialects.arkflow.components import ENVELOPE
 from penstock.spec.dialects.arkflow.file_inputs import FILE, SQL, read_file, read_sql
-from penstock.spec.dialects.arkflow.options import ENVELOPE, Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import RAW, InputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 FETCH = "Penstock reads batches of records by itself"
 _NATS_MODE = options(

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 from penstock.spec.dialects.arkflow import connections as to
 from penstock.spec.dialects.arkflow.codecs import read_auth
+from penstock.spec.dialects.arkflow.components import ENVELOPE
 from penstock.spec.dialects.arkflow.expressions import set_template
-from penstock.spec.dialects.arkflow.options import ENVELOPE, Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import OutputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
 from penstock.spec.dialects.arkflow.table_outputs import (
     INFLUXDB,
     MONGODB,
@@ -18,7 +17,9 @@ from penstock.spec.dialects.arkflow.table_outputs import (
     read_mongodb,
     read_sql,
 )
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.tree.nodes import MappingNode
 
 _NATS_MODE = options(

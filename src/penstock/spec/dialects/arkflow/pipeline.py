@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-from penstock.spec.dialects.arkflow.options import Option, Options, options, refused, unneeded
-from penstock.spec.dialects.arkflow.reading import Findings, Reading
+from penstock.spec.dialects.arkflow.jobs import JOB, to_stream
 from penstock.spec.dialects.arkflow.streams import STREAM, StreamReader
-from penstock.spec.dialects.arkflow.trees import Tree, to_node
-from penstock.spec.tree.nodes import MappingNode, SequenceNode
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Findings, Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
+from penstock.spec.tree.nodes import MappingNode, Node, SequenceNode
 
 _LOG = "run with --log json and --log-level LEVEL"
 _CONTROL = "Penstock has no control interface over HTTP"
@@ -17,12 +19,13 @@ HEALTH = options(
     "enabled:boolean", "address", "health_path", "readiness_path", "liveness_path",
     *(unneeded(name, _CONTROL) for name in (
         "api_prefix", "api_token", "cors_origins", "hub_url", "node_id", "node_token",
-        "agent_lease_ttl_ms", "agent_session_ttl_ms", "data_port", "data_host", "observability",
+        "agent_lease_ttl_ms", "agent_session_ttl_ms", "data_port", "data_host",
     )),
+    unneeded("observability", "the endpoints and /metrics are at the address"),
 )  # fmt: skip
 TOP: Options = options(
-    Option("streams", "list", True), "logging:map", "health_check:map",
-    refused("jobs", "write the job as streams, or as a SQL script of Penstock"),
+    Option("streams", "list"), "jobs:list = streams, of chains of operators without state",
+    "logging:map", "health_check:map",
 )  # fmt: skip
 _ID = re.compile(r"[A-Za-z0-9_-]+\Z")
 
@@ -39,8 +42,7 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
     top.map("logging", LOGGING, "logging")
     health = top.map("health_check", HEALTH, "health_check")
     sections: dict[str, dict[str, Tree]] = {"sources": {}, "transforms": {}, "sinks": {}}
-    streams = top.get("streams")
-    items = streams.items if isinstance(streams, SequenceNode) else ()
+    items = [*_items(top, "streams"), *_streams_of_jobs(top)]
     known: set[str] = set()
     for index, item in enumerate(items):
         if not isinstance(item, MappingNode):
@@ -53,7 +55,7 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
         if len(findings.errors) == count:
             for name, nodes in found.items():
                 sections[name] |= nodes
-    if not items and streams is not None:
+    if not items and not _items(top, "jobs"):
         findings.error(
             "the file has no streams", top.where("streams"), code="no-sources",
             hint="add a stream with input, pipeline and output",
@@ -61,9 +63,21 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
     tree: dict[str, Tree] = {name: nodes for name, nodes in sections.items() if nodes}
     if health is not None and health.value("enabled", True) is not False:
         tree["runtime"] = {"endpoints": _endpoints(health)}
-    pipeline = to_node(tree, root, top.where("streams"))
+    pipeline = to_node(tree, root, top.where("streams" if top.get("streams") else "jobs"))
     assert isinstance(pipeline, MappingNode)
     return MappingNode((*pipeline.entries, *others), pipeline.location, root.base)
+
+
+def _items(top: Reading, name: str) -> Sequence[Node]:
+    node = top.get(name)
+    return node.items if isinstance(node, SequenceNode) else ()
+
+
+def _streams_of_jobs(top: Reading) -> Iterator[Node]:
+    for job in top.maps("jobs", JOB, "the job"):
+        stream = to_stream(job)
+        if stream is not None:
+            yield stream
 
 
 def _endpoints(health: Reading) -> Tree:

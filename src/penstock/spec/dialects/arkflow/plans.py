@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.trees import Tree
 
 VALUE = "__value__"
 RAW: Mapping[str, Any] = {"format": {"type": "raw"}, "schema": {VALUE: "BINARY"}}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from penstock.spec.dialects.arkflow.codecs import PROTOBUF, protobuf, read_codec
 from penstock.spec.dialects.arkflow.connections import redis_connection
 from penstock.spec.dialects.arkflow.expressions import read_expression
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import VALUE
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 _FIELDS = ("type!", "name", "value_field", "fields_to_include:list")
 _LOOKUP = options("name!", "table_name!", Option("key", "any", True))
@@ -29,6 +29,7 @@ PROCESSORS: dict[str, Options] = {
         "type!", "name", "statement! = `code`",
         unneeded("timezone", "times without a zone are in UTC"),
     ),
+    "wasm": options("type!", "name", "path! = `module`", "function", "fuel:integer"),
     "python": options("type!", "name", "function!", "script", "module", "python_path:list"),
 }  # fmt: skip
 """The processors and their options."""
@@ -119,6 +120,13 @@ def vrl(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
     return {"type": "vrl", "code": reading.get("statement")}
 
 
+def wasm(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
+    return {
+        "type": "wasm", "module": reading.get("path"),
+        "function": reading.text("function", "transform"), "fuel": reading.get("fuel"),
+    }  # fmt: skip
+
+
 def python(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
     if reading.get("script") is None and reading.get("module") is None:
         reading.findings.error(
@@ -135,7 +143,7 @@ def python(reading: Reading, temporaries: Temporaries) -> dict[str, Tree]:
 READERS: dict[str, Callable[[Reading, Temporaries], dict[str, Tree]]] = {
     "json_to_arrow": json_to_arrow, "arrow_to_json": arrow_to_json, "sql": sql, "batch": batch,
     "protobuf_to_arrow": protobuf_to_arrow, "arrow_to_protobuf": arrow_to_protobuf,
-    "python": python, "vrl": vrl,
+    "python": python, "vrl": vrl, "wasm": wasm,
 }  # fmt: skip
 """The functions that read the options of a processor."""
 

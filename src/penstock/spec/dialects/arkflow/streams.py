@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.core.names import quote_name
 from penstock.spec.dialects.arkflow import inputs, outputs, processors
@@ -10,10 +10,10 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, pace, re
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.components import read_component
 from penstock.spec.dialects.arkflow.file_inputs import FILE, FORMATS
-from penstock.spec.dialects.arkflow.options import Option, Options, options, unneeded
 from penstock.spec.dialects.arkflow.plans import VALUE, InputPlan, OutputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree, to_node
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.tree.nodes import Node, ScalarNode, SequenceNode, scalars
 
 _WAL = "messages are in the journal, and offsets in the checkpoint, of the run"
@@ -49,7 +49,7 @@ class StreamReader:
         plans = self._inputs(mentions)
         pipeline = self.reading.map("pipeline", PIPELINE, "pipeline")
         steps, columns, seconds = self._steps(pipeline)
-        buffer = self._buffer(plans)
+        buffer = self._buffer()
         output = self._output("output", columns)
         errors = self._output("error_output", None)
         if not plans or output is None:
@@ -57,10 +57,11 @@ class StreamReader:
         if output.infer:
             self._sample(plans)
         if buffer is not None:
-            buffer.separate(plans)
-        seconds = buffer.seconds if buffer is not None else seconds
+            buffer.adapt(plans)
+            seconds = buffer.seconds
+        batch = {"interval": seconds, "gap": buffer.gap if buffer is not None else None}
         if pace(plans, seconds, whole=buffer is not None and buffer.is_whole):
-            seconds = None
+            batch = {}
         source = self._sources(plans)
         steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
@@ -70,7 +71,7 @@ class StreamReader:
             "failures": self._placed(_rows(errors, "error_") if errors else None, "error_output"),
         }  # fmt: skip
         self._add("transforms", "pipeline", steps_node, self.reading.get("pipeline"))
-        self._sinks(output, errors, seconds)
+        self._sinks(output, errors, _times(batch))
         return self._sections
 
     def _name(self, part: str) -> str:
@@ -210,7 +211,7 @@ class StreamReader:
                 found[component[1].text("name")] = processors.read_temporary(component[1])
         return found
 
-    def _buffer(self, plans: Sequence[InputPlan]) -> BufferPlan | None:
+    def _buffer(self) -> BufferPlan | None:
         if self.reading.get("buffer") is None:
             return None
         found = read_component(
@@ -219,13 +220,6 @@ class StreamReader:
         if found is None:
             return None
         type_, reading = found
-        if type_ in {"sliding_window", "session_window"} and not all(p.is_bounded for p in plans):
-            self.findings.warn(
-                f"a window of {reading.subject} ends with the batch of the run, since its input "
-                "does not end",
-                reading.where("type"), code="unsupported-option",
-                hint="use tumbling_window, or windows of event time in a SQL script of Penstock",
-            )  # fmt: skip
         return read_buffer(reading, type_)
 
     def _output(self, name: str, columns: Sequence[str] | None) -> OutputPlan | None:
@@ -247,15 +241,14 @@ class StreamReader:
             reading.refuse("codec", "rows of a table have no payload")
         return plan
 
-    def _sinks(self, output: OutputPlan, errors: OutputPlan | None, seconds: float | None) -> None:
-        interval = f"{round(seconds * 1e6)}us" if seconds else None
+    def _sinks(self, output: OutputPlan, errors: OutputPlan | None, batch: dict[str, Tree]) -> None:
         results = self._name("pipeline")
         if errors is not None:
             results = self._branch("results", output, errors, "NOT __failed__", "output")
-        self._add_sink("output", output, results, interval)
+        self._add_sink("output", output, results, batch)
         if errors is not None:
             failures = self._branch("failures", errors, None, "__failed__", "error_output")
-            self._add_sink("error_output", errors, failures, interval)
+            self._add_sink("error_output", errors, failures, batch)
 
     def _branch(
         self, part: str, plan: OutputPlan, others: OutputPlan | None, condition: str, at: str
@@ -272,13 +265,17 @@ class StreamReader:
         query = f"SELECT {selected} FROM {quote_name(self._name('pipeline'))} WHERE {condition}"
         return self._add("transforms", part, {"type": "sql", "sql": query}, self.reading.get(at))
 
-    def _add_sink(self, part: str, plan: OutputPlan, source: str, interval: str | None) -> None:
+    def _add_sink(self, part: str, plan: OutputPlan, source: str, batch: dict[str, Tree]) -> None:
         sink = {**plan.sink, "from": source}
-        if interval is not None:
-            batch = sink.get("batch")
-            known = batch if isinstance(batch, dict) else {}
-            sink["batch"] = {**known, "interval": interval}
+        if batch:
+            known = sink.get("batch")
+            sink["batch"] = {**(known if isinstance(known, dict) else {}), **batch}
         self._add("sinks", part, sink, self.reading.get(part))
+
+
+def _times(seconds: Mapping[str, float | None]) -> dict[str, Tree]:
+    """Returns the times of the batches of a sink, without unset ones."""
+    return {name: f"{round(time * 1e6)}us" for name, time in seconds.items() if time}
 
 
 def _input_rows(plans: Sequence[InputPlan]) -> Tree:

@@ -8,16 +8,19 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS
 from penstock.spec.dialects.arkflow.codecs import CODECS
 from penstock.spec.dialects.arkflow.components import REFUSED
 from penstock.spec.dialects.arkflow.inputs import INPUTS
-from penstock.spec.dialects.arkflow.options import Options
+from penstock.spec.dialects.arkflow.jobs import EDGE, JOB, JOB_SINK, JOB_SOURCE, OPERATOR
 from penstock.spec.dialects.arkflow.outputs import OUTPUTS
 from penstock.spec.dialects.arkflow.pipeline import HEALTH, LOGGING, TOP
 from penstock.spec.dialects.arkflow.processors import PROCESSORS, TEMPORARIES
 from penstock.spec.dialects.arkflow.streams import PIPELINE, STREAM
+from penstock.spec.dialects.options.declarations import Options
+from penstock.spec.dialects.options.listing import Row, list_missing, list_options
 
 KINDS: Mapping[str, Mapping[str, Options]] = {
     "file": {
         "top": TOP, "logging": LOGGING, "health_check": HEALTH, "stream": STREAM,
-        "pipeline": PIPELINE,
+        "pipeline": PIPELINE, "job": JOB, "operator of a job": OPERATOR, "edge of a job": EDGE,
+        "source of a job": JOB_SOURCE, "sink of a job": JOB_SINK,
     },
     "input": INPUTS, "output": OUTPUTS, "processor": PROCESSORS, "buffer": BUFFERS,
     "codec": CODECS, "temporary": TEMPORARIES,
@@ -35,6 +38,7 @@ BECOMES: Mapping[tuple[str, str], str] = {
     ("processor", "arrow_to_protobuf"): "step `encode`",
     ("processor", "batch"): "step `merge`", ("processor", "sql"): "step `sql`",
     ("processor", "python"): "step `python`", ("processor", "vrl"): "step `vrl`",
+    ("processor", "wasm"): "step `wasm`",
     ("temporary", "redis"): "`lookups` of the step `sql`",
     ("codec", "schema_registry"): "codec `registry`: Avro, Protobuf or JSON",
 }  # fmt: skip
@@ -43,26 +47,15 @@ _NAMES = {"input": "source", "output": "sink", "buffer": "`window` of", "codec":
           "file": "the same"}  # fmt: skip
 
 
-def rows() -> Iterator[tuple[str, str, str]]:
-    """Yields component, option and reading; the option of a component itself is empty."""
-    for kind, components in KINDS.items():
-        for type_, options in components.items():
-            name = f"{kind} `{type_}`"
-            yield name, "", BECOMES.get((kind, type_)) or _default(kind, type_)
-            for option in options.options:
-                if option.name == "type":
-                    continue
-                reading = option.reading or "the same"
-                if option.refused:
-                    reading = f"missing: {option.refused}"
-                elif option.unneeded:
-                    reading = f"accepted without effect: {option.unneeded}"
-                yield name, f"`{option.name}`", reading
-    for type_, reason in REFUSED.items():
-        yield f"`{type_}`", "", f"missing: {reason}"
+def rows() -> Iterator[Row]:
+    """Yields the rows of the table."""
+    yield from list_options(KINDS, _becomes)
+    yield from list_missing(REFUSED)
 
 
-def _default(kind: str, type_: str) -> str:
+def _becomes(kind: str, type_: str) -> str:
+    if (kind, type_) in BECOMES:
+        return BECOMES[kind, type_]
     if kind == "buffer":
         return "`window` of the transform `steps`"
     return f"{_NAMES.get(kind, kind)} `{type_}`"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.spec.dialects.arkflow.components import ENVELOPE
 from penstock.spec.dialects.arkflow.connections import database_tls, without_credentials
 from penstock.spec.dialects.arkflow.file_inputs import to_url
-from penstock.spec.dialects.arkflow.options import ENVELOPE, Option, options, unneeded
 from penstock.spec.dialects.arkflow.plans import OutputPlan
-from penstock.spec.dialects.arkflow.reading import Reading
-from penstock.spec.dialects.arkflow.trees import Tree
+from penstock.spec.dialects.options.declarations import Option, options, unneeded
+from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.trees import Tree
 
 _OUTPUT_TYPE = options(
     Option("type", required=True, choices=("mysql", "postgres", "sqlite")), "uri", "path", "name",

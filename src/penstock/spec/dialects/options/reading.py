@@ -1,4 +1,4 @@
-"""Reading of the options of a component of an ArkFlow file, with errors at their values."""
+"""Reading of the options of a component in a file of another tool, with errors at their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.arkflow.options import Option, Options
+from penstock.spec.dialects.options.declarations import Option, Options
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
@@ -109,17 +109,19 @@ class Reading:
             return None
         if isinstance(node, MappingNode):
             return Reading(node, subject or f"{name} of {self.subject}", options, self.findings)
-        self.findings.error(
-            f'"{name}" of {self.subject} expects a map', self.where(name), code="wrong-type"
-        )
+        option = self.options.find(name)
+        if option is None or option.kind != "map":
+            self.findings.error(
+                f'"{name}" of {self.subject} expects a map', node.location, code="wrong-type"
+            )
         return None
 
-    def maps(self, name: str, options: Options) -> list[Reading]:
+    def maps(self, name: str, options: Options, subject: str | None = None) -> list[Reading]:
         """Returns the maps of a list."""
         node = self.get(name)
         items: Sequence[Node] = node.items if isinstance(node, SequenceNode) else ()
         return [
-            Reading(item, f"{name} of {self.subject}", options, self.findings)
+            Reading(item, subject or f"{name} of {self.subject}", options, self.findings)
             for item in items
             if isinstance(item, MappingNode)
         ]

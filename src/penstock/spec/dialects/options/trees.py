@@ -1,4 +1,4 @@
-"""Trees of Penstock made of the values of an ArkFlow file."""
+"""Trees of Penstock made of the values of a file of another tool."""
 
 from __future__ import annotations
 

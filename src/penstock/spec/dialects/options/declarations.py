@@ -1,4 +1,4 @@
-"""The options of a component of ArkFlow."""
+"""The options of a component of another tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a map of an ArkFlow file."""
+    """The options of a map of its file."""
 
     options: Sequence[Option]
 
@@ -56,7 +56,3 @@ def unneeded(name: str, reason: str, required: bool = False) -> Option:
 def refused(name: str, reason: str) -> Option:
     """Returns an option that Penstock does not support."""
     return Option(name, "any", refused=reason)
-
-
-ENVELOPE = ("type!", "name = the table of a join", "codec:any = `decode` or `encode`")
-"""The options of every input and output."""

@@ -1,0 +1,73 @@
+"""`penstock streamling`: files of Streamling, by the command line of Streamling."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from penstock.cli.options import Settings
+
+DIALECT = "streamling"
+USER_ERROR = 2
+"""The exit code of errors in files."""
+DEFAULT_FILE = "./pipeline.yaml"
+LOCATION = "STREAMLING__PIPELINE_DEFINITION_LOCATION"
+PipelineFile = Annotated[Path | None, Parameter(name="FILE", help="The file of the pipeline.")]
+DryRun = Annotated[bool, Parameter(help="Check the file and its columns, and read no data.")]
+Validate = Annotated[bool, Parameter(help="As --dry-run, and print the result as JSON.")]
+
+
+def streamling(
+    file: PipelineFile = None, /, *, settings: Settings = None, dry_run: DryRun = False,
+    validate: Validate = False,
+) -> int:  # fmt: skip
+    """Run a file of Streamling, with the options of its command line.
+
+    Without a file it is the one of STREAMLING__PIPELINE_DEFINITION_LOCATION, or ./pipeline.yaml.
+    Option --validate prints success, is_valid, errors and warnings, and exits with 0 if the file is
+    valid. `penstock run`, `check`, `test`, `explain` and `convert` read these files as well.
+
+      penstock streamling pipeline.yaml
+      penstock streamling pipeline.yaml --config production --dry-run
+      penstock streamling pipeline.yaml --validate
+    """
+    from penstock.spec.front_end import choose
+
+    path = file or Path(os.environ.get(LOCATION) or DEFAULT_FILE)
+    if not (validate or dry_run):
+        from penstock.cli.run import run
+
+        return run([path], dialect=DIALECT, settings=settings)
+    choose(DIALECT, strict=False, settings=settings)
+    return _validate(path) if validate else _check(path)
+
+
+def _check(path: Path) -> int:
+    from penstock.checks import check
+    from penstock.cli.printing import print_warnings
+    from penstock.core.error_report import format_error
+
+    result = check([path])
+    print_warnings(result.warnings)
+    for error in result.errors:
+        print(f"{format_error(error)}\n", file=sys.stderr)
+    return result.exit_code
+
+
+def _validate(path: Path) -> int:
+    from penstock.checks import check
+    from penstock.cli.printing import print_json
+    from penstock.core.error_report import format_error
+
+    result = check([path])
+    print_json({
+        "success": all(error.policy.exit_code == USER_ERROR for error in result.errors),
+        "is_valid": not result.errors,
+        "errors": [format_error(error) for error in result.errors],
+        "warnings": [format_error(warning) for warning in result.warnings],
+    })  # fmt: skip
+    return result.exit_code

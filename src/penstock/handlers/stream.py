@@ -1,0 +1,106 @@
+"""Handlers over a stream of rows, whose division into calls changes no result.
+
+A batch is a run of rows with equal values of the `batch` columns. It passes the handlers once a row
+of the next batch arrives. Without `batch` columns rows have no batches before the first window, and
+pass the handlers as they arrive. Each window is a batch of its own.
+
+State: the state of each handler, and the rows of the last batch. A row on which a handler fails is
+dropped with the error as the reason.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.handlers.errors import HandlerError
+from penstock.handlers.handler import Batches, Dropped, Handler
+from penstock.handlers.metadata import TIME_COLUMN, schema_value
+from penstock.handlers.rows import aligned, changed_rows, column, concatenate
+from penstock.handlers.state import decode, encode
+
+FAILED = "handler-failed"
+"""The code of rows on which a handler fails."""
+
+
+class Stream(Handler):
+    """Applies handlers in order to the rows of a stream."""
+
+    def __init__(self, handlers: Sequence[Handler], batch: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._handlers, self._batch = handlers, batch
+        self._last: pa.RecordBatch | None = None
+
+    def save(self) -> bytes:
+        states = [base64.b64encode(each.save()).decode() for each in self._handlers]
+        return encode({"states": states, "last": self._last})
+
+    def load(self, state: bytes) -> None:
+        values = decode(state)
+        self._last = values["last"]
+        for handler, text in zip(self._handlers, values["states"], strict=True):
+            handler.load(base64.b64decode(text))
+
+    def handle(self, batch: pa.RecordBatch) -> Batches:
+        parts = self._complete(batch) if self._batch else _in_order(batch)
+        return [output for part in parts for output in self._through([part], 0)]
+
+    def _complete(self, rows: pa.RecordBatch) -> Batches:
+        """Returns the batches that are complete, and keeps the last one."""
+        if not rows.num_rows:
+            return []
+        last = [] if self._last is None else [aligned(self._last, rows.schema)]
+        (joined,) = concatenate([*last, rows])
+        starts = [0, *changed_rows(joined, self._batch)]
+        self._last = joined.slice(starts[-1])
+        return [joined.slice(start, end - start) for start, end in pairwise(starts)]
+
+    def _through(self, batches: Batches, first: int) -> Batches:
+        """Returns the output of the handlers from `first` on."""
+        for index, handler in enumerate(self._handlers[first:], first):
+            if handler.fails_by_row:
+                batches = [each for batch in batches for each in self._by_row(handler, batch)]
+            else:
+                batches = handler.handle_all(batches)
+                self.dropped += handler.take_dropped()
+            if handler.makes_batches:
+                return [each for batch in batches for each in self._through([batch], index + 1)]
+        return batches
+
+    def _by_row(self, handler: Handler, batch: pa.RecordBatch) -> Batches:
+        """Returns the output for a batch without the rows on which a handler fails."""
+        outputs = [*self._attempts(handler, batch)]
+        return outputs if handler.makes_batches else concatenate(outputs)
+
+    def _attempts(self, handler: Handler, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        try:
+            outputs = handler.handle(batch)
+        except (HandlerError, pa.ArrowException) as error:
+            handler.take_dropped()
+            if batch.num_rows > 1:
+                half = batch.num_rows // 2
+                yield from self._attempts(handler, batch.slice(0, half))
+                yield from self._attempts(handler, batch.slice(half))
+                return
+            message = error.message if isinstance(error, HandlerError) else str(error)
+            self.dropped.append(Dropped(batch, message, FAILED))
+            outputs = handler.handle(batch.slice(0, 0))
+        self.dropped += handler.take_dropped()
+        yield from outputs
+
+
+def _in_order(rows: pa.RecordBatch) -> Batches:
+    """Returns the longest runs of rows whose times do not fall, which handlers may sort."""
+    name = schema_value(rows.schema, TIME_COLUMN)
+    times = None if name is None else column(rows, name)
+    if times is None or not rows.num_rows:
+        return [rows]
+    known = pc.fill_null_forward(times.cast(pa.int64())).fill_null(-(2**63))
+    ticks = known.to_numpy(zero_copy_only=False)
+    starts = [0, *(np.flatnonzero(ticks[1:] < ticks[:-1]) + 1).tolist(), len(ticks)]
+    return [rows.slice(start, end - start) for start, end in pairwise(starts)]

@@ -1,0 +1,1 @@
+"""Streamling: its files as pipelines. `front_end.py` is the file to start at."""

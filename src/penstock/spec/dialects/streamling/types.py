@@ -1,0 +1,32 @@
+"""Names of Arrow types, as Streamling writes them, as types of columns."""
+
+from __future__ import annotations
+
+import re
+
+_TYPES = {
+    "string": "STRING", "utf8": "STRING", "boolean": "BOOLEAN", "int8": "TINYINT",
+    "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT", "uint8": "SMALLINT", "uint16": "INT",
+    "uint32": "BIGINT", "uint64": "DECIMAL(20,0)", "float16": "FLOAT", "float32": "FLOAT",
+    "float64": "DOUBLE", "binary": "BINARY", "date32": "DATE", "date64": "DATE",
+    "timestamp": "TIMESTAMP_NTZ",
+}  # fmt: skip
+_DECIMAL = re.compile(r"decimal(?:128|256)?(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\Z")
+_MAX_PRECISION = 38
+NAMES = (*_TYPES, "decimal")
+
+
+def column_type(name: str) -> str | None:
+    """Returns the type of a column for the name of an Arrow type; None for other names.
+
+    Decimals of more digits than Spark has are text.
+    """
+    name = name.strip().lower()
+    match = _DECIMAL.match(name)
+    if match is None:
+        return _TYPES.get(name)
+    precision = int(match[1] or _MAX_PRECISION)
+    scale = int(match[2] or 0) if match[1] else 9
+    if precision > _MAX_PRECISION:
+        return "STRING"
+    return f"DECIMAL({precision},{scale})" if scale <= precision else None

@@ -1,0 +1,1 @@
+"""Recorded cases of stream-data-processor, and streams of rows through its handlers."""

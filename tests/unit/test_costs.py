@@ -1,0 +1,24 @@
+"""The measurement of the costs of tests."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+import costs
+
+
+def test_costs_are_measured_after_modules_were_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "SECONDS_BETWEEN_SAMPLES", 0.01)
+    measured = costs.Costs(by_file=False, distributes=True)
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "psutil")
+        time.sleep(0.2)
+    area = measured.areas[costs.OUTSIDE]
+    before, deadline = area["wall"], time.monotonic() + 60
+    while area["wall"] == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    measured._ended.set()
