@@ -74,7 +74,7 @@ def preprocess(text: str, name: str, base: Path) -> str:
         function = _find(preprocessor, base, where)
         try:
             with exits_as_exceptions(KeyboardInterrupt):
-                processed = function(processed, **options)
+                processed = function(processed, options)
         except Exception as error:
             place = failing_place(error).replace(f"{base}/", "")
             raise SpecError(

@@ -13,19 +13,19 @@ from penstock.core.errors import PenstockError, UserError, flatten_errors
 from penstock.spec.preprocessing import original_lines, preprocess
 
 TOOLS = """
-def drop(text, word="?"):
-    return "\\n".join(line for line in text.split("\\n") if word not in line)
+def drop(text, options):
+    return "\\n".join(line for line in text.split("\\n") if options["word"] not in line)
 
-def add(text, count=1):
-    return "# added\\n" * count + text
+def add(text, options):
+    return "# added\\n" * options["count"] + text
 
-def name(text, old, new):
-    return text.replace(old, new)
+def name(text, options):
+    return text.replace(options["old"], options["new"])
 
-def fails(text):
+def fails(text, options):
     raise ValueError("no")
 
-def nothing(text):
+def nothing(text, options):
     pass
 """
 PIPELINE = """\
@@ -88,7 +88,7 @@ def test_scripts_have_preprocessors(shop: Path) -> None:
     [
         ("tools:fails", "failed-preprocessor", "ValueError: no ("),
         ("tools:nothing", "failed-preprocessor", "returned NoneType, expected text"),
-        ("tools:drop {wrod: x}", "failed-preprocessor", "unexpected keyword argument 'wrod'"),
+        ("tools:drop {wrod: x}", "failed-preprocessor", "KeyError: 'word'"),
         ("tools:drop {word", "wrong-type", "expected options such as {key: value}"),
         ("tools:gone", "unknown-function", "has no function gone"),
         ("gone:drop", "missing-file", "cannot read"),
@@ -110,8 +110,8 @@ def test_only_the_first_comments_have_directives(shop: Path) -> None:
 
 def test_unchanged_lines_keep_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "edit.py").write_text(
-        "import random\n\ndef edit(text, seed):\n"
-        "    chance, lines = random.Random(seed), text.split('\\n')\n"
+        "import random\n\ndef edit(text, options):\n"
+        "    chance, lines = random.Random(options['seed']), text.split('\\n')\n"
         "    edited = [lines[0]]\n"
         "    for line in lines[1:]:\n"
         "        edited += chance.choice([[line], [line], [], ['new', line], [line + '!']])\n"
