@@ -105,7 +105,6 @@ class Derivation(BuildContext):
                 if self.plan.functions:
                     frame = name_columns(frame)
                 self._verify(node, frame, inputs, checks)
-                frame = self._without_failures(node, frame, query)
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
@@ -120,15 +119,6 @@ class Derivation(BuildContext):
                 frame = self._check_operations(node, frame, query, self.updating)
             create_view(frame, node.name)
         return frame
-
-    def _without_failures(self, node: Node, frame: DataFrame, query: Query) -> DataFrame:
-        """Returns the output of a relation without the rows that its row check rejects."""
-        check = node.frame_transform.row_check() if node.frame_transform is not None else None
-        if check is None:
-            return frame
-        spool = self.make_spool(node, query, "transform")
-        rows = exchange_schema(check.output(sink_schema(frame.schema)))
-        return map_in_arrow(frame, Chain([Step(check, rows, spool, self.run_id)]), to_spark(rows))
 
     def _check_operations(
         self, node: Node, frame: DataFrame, query: Query, updating: UpdatingBatch

@@ -12,7 +12,6 @@ from penstock.core.errors import PenstockError, RecordError
 from penstock.core.location import Location
 from penstock.sdk.capability import Capability
 from penstock.sdk.clients import config_digest
-from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.component import C, Component
 from penstock.sdk.format import Format
 from penstock.sdk.operations import Changes
@@ -67,10 +66,6 @@ class Transform(Component[C]):
     def version(self) -> object:
         """Returns a value that changes with the code and the options of the transform."""
         return config_digest(self.config)
-
-    def payload(self, batch: pa.RecordBatch, index: int) -> bytes:
-        """Returns the payload of the dead letter of a row: its columns as JSON."""
-        return row_payload(batch, index)
 
     @abstractmethod
     def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure | Carried]:
@@ -134,13 +129,6 @@ class DataFrameTransform(Component[C]):
     def relation(self) -> Relation:
         """Returns the facts of the transform. Called once, after `validate`."""
         return Relation()
-
-    def row_check(self) -> Transform[Any] | None:
-        """Returns the function over batches of the output that yields failures of rows.
-
-        Its output are the columns of the node. None without one.
-        """
-        return None
 
     @abstractmethod
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:

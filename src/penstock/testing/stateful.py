@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -17,12 +17,19 @@ from penstock.transforms.stateful.key_state import to_microseconds
 from penstock.transforms.stateful.keyed_states import Failed, KeyedStates
 
 
+class FailedCall(NamedTuple):
+    """A row, or the key and the timer, of a call that has failed."""
+
+    row: dict[str, Any]
+    reason: str
+
+
 class StatefulHarness:
     """A function or class with state, whose rows and times a test controls.
 
     The options are those of a transform of type `python`: `schema` are the columns of the output,
     and `input` those of the rows, by default those of their values. `errors` has the failed rows
-    as JSON, with their reasons.
+    with their reasons.
     """
 
     def __init__(
@@ -40,7 +47,7 @@ class StatefulHarness:
         self._by_row = per == "row"
         self._states = self._create()
         self._now: int | None = None
-        self.errors: list[Failed] = []
+        self.errors: list[FailedCall] = []
 
     def feed(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Processes rows as one batch. Returns the rows of the output."""
@@ -86,7 +93,8 @@ class StatefulHarness:
         rows: list[dict[str, Any]] = []
         for result in results:
             if isinstance(result, Failed):
-                self.errors.append(result)
+                found = result.rows.to_pylist()
+                self.errors += [FailedCall(row, result.reason) for row in found]
             else:
                 rows += result.to_pylist()
         return rows

@@ -24,6 +24,7 @@ from penstock.sdk.bisect_failures import as_record_error
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
+from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.forked_calls import call_forked
 
 Output = list[pa.RecordBatch | Failure | Carried]
@@ -104,11 +105,11 @@ class Step:
             carried.save(batch, [index for _, _, result in results for index in _indexes(result)])
         for start, _, result in results:
             if isinstance(result, RecordError):
-                dead_letters.add(transform.payload(batch, start), result)
+                dead_letters.add(row_payload(batch, start), result)
                 continue
             for each in result:
                 if isinstance(each, Failure):
-                    dead_letters.add(transform.payload(batch, start + each.index), each.error)
+                    dead_letters.add(row_payload(batch, start + each.index), each.error)
                 elif isinstance(each, pa.RecordBatch) and each.num_rows:
                     yield each
 

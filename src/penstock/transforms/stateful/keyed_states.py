@@ -9,13 +9,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from penstock.core.exits import exception_text
-from penstock.sdk.columns.row_json import row_payload, row_text
 from penstock.transforms.stateful.calls import Calls
 from penstock.transforms.stateful.key_state import KeyState, to_datetime
 
@@ -25,9 +23,9 @@ Key = tuple[Any, ...]
 
 
 class Failed(NamedTuple):
-    """A row, or a timer, whose call has failed. `row` is JSON."""
+    """The rows, or the key and the timer, of a call that has failed."""
 
-    row: str
+    rows: pa.RecordBatch
     reason: str
 
 
@@ -75,7 +73,7 @@ class KeyedStates:
         times = self._times(rows, now)
         timed = [index for index, time in enumerate(times) if time is not None]
         for index in {*range(rows.num_rows)} - {*timed}:
-            yield Failed(row_payload(rows, index).decode(), "the event time is null")
+            yield Failed(rows.slice(index, 1), "the event time is null")
         values = list(zip(*keys, strict=True))
         for part in self._calls.parts([_identity(values[index]) for index in timed]):
             indexes = [timed[each] for each in part]
@@ -83,9 +81,9 @@ class KeyedStates:
             yield from self._due(key, min(part_times))
             named = dict(zip(self._key, values[indexes[0]], strict=True))
             entry = self._entries.setdefault(key, _Entry(named, _NOTHING))
-            texts = partial(_row_texts, rows, indexes)
             call, time = self._calls.of_rows(rows, indexes), max(part_times)
-            yield from self._call(entry, call, time, texts, is_use=True)
+            of_call = rows.take(pa.array(indexes, pa.int64()))
+            yield from self._call(entry, call, time, of_call, is_use=True)
             self._drop_empty(key)
 
     def advance(self, now: int) -> Iterator[pa.RecordBatch | Failed]:
@@ -138,8 +136,9 @@ class KeyedStates:
             if timer is not None and timer[0] <= min(until, expiry):
                 time, name = timer
                 del entry.timers[name]
-                texts = partial(_timer_texts, entry, name, time)
-                yield from self._call(entry, self._calls.of_timer(name), time, texts)
+                row = {**entry.key, "timer": name, "time": to_datetime(time)}
+                of_call = pa.RecordBatch.from_pylist([row])
+                yield from self._call(entry, self._calls.of_timer(name), time, of_call)
                 self._drop_empty(key)
             elif expiry <= until:
                 del self._entries[key]
@@ -148,11 +147,11 @@ class KeyedStates:
 
     def _call(
         self, entry: _Entry, call: Callable[[KeyState], list[pa.RecordBatch]], time: int,
-        texts: Callable[[], Sequence[str]], *, is_use: bool = False,
+        rows: pa.RecordBatch, *, is_use: bool = False,
     ) -> Iterator[pa.RecordBatch | Failed]:  # fmt: skip
         """Yields the output of a call. After an exception the state is that before the call.
 
-        `is_use` calls extend the life of the state. `texts` are the rows of a failed call as JSON.
+        `is_use` calls extend the life of the state. `rows` are those of the call.
         """
         state = KeyState(entry.key, entry.load(), entry.timers, time, self._calls.has_on_timer)
         try:
@@ -160,8 +159,7 @@ class KeyedStates:
             value = pickle.dumps(state.value)
         except Exception as error:
             entry.live, entry.is_loaded = None, False
-            reason = exception_text(error)
-            yield from (Failed(text, reason) for text in texts())
+            yield Failed(rows, exception_text(error))
             return
         entry.last = max(entry.last, time) if is_use else entry.last
         entry.value, entry.live, entry.timers = value, state.value, state.stored_timers()
@@ -171,16 +169,6 @@ class KeyedStates:
         entry = self._entries.get(key)
         if entry is not None and entry.value == _NOTHING and not entry.timers:
             del self._entries[key]
-
-
-def _row_texts(rows: pa.RecordBatch, indexes: Sequence[int]) -> list[str]:
-    return [row_payload(rows, index).decode() for index in indexes]
-
-
-def _timer_texts(entry: _Entry, name: str, time: int) -> list[str]:
-    """Returns the key and the timer of a failed call as JSON."""
-    key = {column: str(value) for column, value in entry.key.items()}
-    return [row_text({**key, "timer": name, "time": str(to_datetime(time))})]
 
 
 def _identity(key: Key) -> Key:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import Rejected
+from penstock.sdk.transform import Rejects
 from penstock.transforms.group_state import PACKED, Pack, from_bytes, to_bytes
 from penstock.transforms.stateful.keyed_states import FOREVER, Failed, KeyedStates
 
@@ -16,31 +19,25 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
 
-REASON, ROW = "_penstock_reason", "_penstock_row"
-"""The columns of the output for a failed call: its reason, and its row as JSON."""
 _WATERMARK = "spark.watermarkDelayMs"
 _NEVER_LATE = "2262-01-01"
 """A time after all watermarks of data that pandas can represent."""
-
-
-def with_reasons(columns: pa.Schema) -> pa.Schema:
-    """Returns the columns of the output, and those of failed calls."""
-    return pa.schema([*columns, pa.field(REASON, pa.string()), pa.field(ROW, pa.string())])
 
 
 @dataclass(frozen=True)
 class StatefulTask:
     """The calls for the rows of a bucket. `create` returns states without keys.
 
-    `output` are the columns of the result.
+    `output` are the columns of the result. The rows of failed calls are passed to `rejects`.
     """
 
     create: Callable[[], KeyedStates]
     output: pa.Schema
     has_event_time: bool
+    rejects: Rejects | None = None
 
     def apply(self, frame: DataFrame, by: tuple[str, ...], output: Any) -> DataFrame:
-        """Returns the output for the rows of a stream or of a table, with failed calls."""
+        """Returns the output for the rows of a stream or of a table."""
         packed = frame.mapInArrow(Pack(by), PACKED)
         if not frame.isStreaming:
             grouped = packed.groupBy("bucket")
@@ -58,6 +55,7 @@ class StatefulTask:
         )
         return states.mapInArrow(_unpack, output)
 
+    @encode_errors
     def advance(self, key: Any, parts: Iterator[Any], state: GroupState) -> Iterator[Any]:
         """Yields the output for a batch of a bucket, and stores the states."""
         states = self.create()
@@ -76,13 +74,15 @@ class StatefulTask:
             state.setTimeoutTimestamp(max(-(-due // 1000), state.getCurrentWatermarkMs() + 1))
         elif due is not None:
             state.setTimeoutDuration(max(1, -(-(due - clock) // 1000)))
-        yield self._packed(results)
+        yield self._packed(results, int(key[0]))
 
+    @encode_errors
     def compute(self, rows: Any) -> Any:
         """Returns the output for a bucket of a table, whose timers fire at its end."""
         states = self.create()
         results = self._process(states, iter([rows]), time.time_ns() // 1000)
-        return self._packed([*results, *states.advance(FOREVER - 1)])
+        results += states.advance(FOREVER - 1)
+        return self._packed(results, int(rows["bucket"].iloc[0]))
 
     def _process(
         self, states: KeyedStates, parts: Iterator[Any], clock: int
@@ -92,25 +92,16 @@ class StatefulTask:
         batches = (batch for _, rows in ordered for batch in from_bytes(rows))
         return [result for batch in batches for result in states.process(batch, clock)]
 
-    def _packed(self, results: list[pa.RecordBatch | Failed]) -> Any:
-        """Returns results as packed rows in a DataFrame of pandas, adjacent rows together."""
+    def _packed(self, results: list[pa.RecordBatch | Failed], bucket: int) -> Any:
+        """Returns results as packed rows in a DataFrame of pandas, and rejects failed rows."""
         import pandas as pd  # type: ignore[import-untyped]
 
-        schema, tables = with_reasons(self.output), list[pa.Table]()
-        for result in results:
-            if isinstance(result, Failed):
-                row = {REASON: result.reason, ROW: result.row}
-                tables.append(pa.Table.from_pylist([row], schema=_nullable(schema)))
-            else:
-                nulls = pa.nulls(result.num_rows, pa.string())
-                columns = [*result.columns, nulls, nulls]
-                tables.append(pa.Table.from_arrays(columns, schema=_nullable(schema)))
-        batches = pa.concat_tables(tables).combine_chunks().to_batches() if tables else []
+        failed = [each for each in results if isinstance(each, Failed)]
+        if failed and self.rejects is not None:
+            self.rejects(str(bucket), [(each.rows, Rejected(each.reason)) for each in failed])
+        rows = [each for each in results if isinstance(each, pa.RecordBatch)]
+        batches = pa.Table.from_batches(rows, self.output).combine_chunks().to_batches()
         return pd.DataFrame({"rows": pd.Series([to_bytes(each) for each in batches], dtype=object)})
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

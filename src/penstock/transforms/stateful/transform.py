@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, PlanError, RecordError, Rejected, raise_all
+from penstock.core.errors import OptionError, PlanError, RecordError, raise_all
 from penstock.core.exits import exception_text
 from penstock.core.text import did_you_mean
 from penstock.core.time_limit import call_within
 from penstock.sdk import (
-    Config,
     DataFrameTransform,
-    Failure,
     Relation,
     State,
-    Transform,
 )
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.forked_calls import call_forked
@@ -34,7 +31,7 @@ from penstock.transforms.python_config import PythonConfig, StateOptions
 from penstock.transforms.python_options import option_errors
 from penstock.transforms.stateful.calls import Calls
 from penstock.transforms.stateful.keyed_states import KeyedStates
-from penstock.transforms.stateful.task import REASON, ROW, StatefulTask, with_reasons
+from penstock.transforms.stateful.task import StatefulTask
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -147,29 +144,10 @@ class _States:
         return KeyedStates(calls, self.key, self.time, self.ttl)
 
 
-class FailedCalls(Transform[Config]):
-    """The rows of failed calls as failures, and the other rows without the reasons."""
-
-    deterministic = True
-
-    def output(self, schema: pa.Schema) -> pa.Schema:
-        return pa.schema([field for field in schema if field.name not in (REASON, ROW)])
-
-    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | Failure]:
-        reasons = batch.column(batch.schema.get_field_index(REASON)).to_pylist()
-        for index, reason in enumerate(reasons):
-            if reason is not None:
-                yield Failure(index, Rejected(reason))
-        kept = batch.select(self.output(batch.schema).names)
-        yield kept.filter(pa.array([reason is None for reason in reasons]))
-
-    def payload(self, batch: pa.RecordBatch, index: int) -> bytes:
-        row = batch.column(batch.schema.get_field_index(ROW))[index].as_py()
-        return super().payload(batch, index) if row is None else str(row).encode()
-
-
 class StatefulPython(DataFrameTransform[PythonConfig]):
     """A Python function with a state for each key: see the option `state` of `type: python`."""
+
+    rejects_rows = True
 
     @property
     def _state(self) -> StateOptions:
@@ -186,9 +164,6 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
             deterministic=self.config.deterministic,
             state=State(contents, emits_final_rows=True), lineage=NewColumns(), output=Output(),
         )  # fmt: skip
-
-    def row_check(self) -> Transform[Any]:
-        return FailedCalls(Config(), self.context)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -213,10 +188,8 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
             None if state.ttl is None else round(state.ttl * 1_000_000),
             self.config.per == "row",
         )  # fmt: skip
-        task = StatefulTask(create, columns, state.time is not None)
-        return task.apply(
-            frame, key, from_arrow_schema(with_reasons(columns), prefer_timestamp_ntz=True)
-        )
+        task = StatefulTask(create, columns, state.time is not None, self.rejects)
+        return task.apply(frame, key, from_arrow_schema(columns, prefer_timestamp_ntz=True))
 
     def _code(self) -> UserCode:
         config = self.config
