@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import Rejected
 from penstock.sdk.transform import Rejects
-from penstock.transforms.group_state import PACKED, Pack, from_bytes, to_bytes
+from penstock.transforms.group_state import BUCKETS, PACKED, Pack, from_bytes, to_bytes
 from penstock.transforms.stateful.keyed_states import FOREVER, Failed, KeyedStates
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class StatefulTask:
 
     def apply(self, frame: DataFrame, by: tuple[str, ...], output: Any) -> DataFrame:
         """Returns the output for the rows of a stream or of a table."""
-        packed = frame.mapInArrow(Pack(by), PACKED)
+        pack = Pack(by) if self.has_event_time else _PackAll(Pack(by))
+        packed = frame.mapInArrow(pack, PACKED)
         if not frame.isStreaming:
             grouped = packed.groupBy("bucket")
             return grouped.applyInPandas(self.compute, "rows BINARY").mapInArrow(_unpack, output)
@@ -49,7 +50,8 @@ class StatefulTask:
             never_late = expr(f"TIMESTAMP '{_NEVER_LATE}'")
             marked = never_late.alias("at", metadata={_WATERMARK: 0})
             packed = packed.select("bucket", "place", "rows", marked)
-        timeout = "EventTimeTimeout" if self.has_event_time else "ProcessingTimeTimeout"
+        # With a timeout of the clock Spark would run batches without rows for ever.
+        timeout = "EventTimeTimeout" if self.has_event_time else "NoTimeout"
         states = packed.groupBy("bucket").applyInPandasWithState(
             self.advance, "rows BINARY", "state BINARY", "append", timeout
         )
@@ -68,12 +70,10 @@ class StatefulTask:
         else:
             results = [*self._process(states, parts, clock), *states.advance(now)]
         state.update((states.save(),))
-        due = states.next_time()
-        if due is not None and self.has_event_time:
+        due = states.next_time() if self.has_event_time else None
+        if due is not None:
             # A time of Spark is in milliseconds: the timer is due once the watermark is past it.
             state.setTimeoutTimestamp(max(-(-due // 1000), state.getCurrentWatermarkMs() + 1))
-        elif due is not None:
-            state.setTimeoutDuration(max(1, -(-(due - clock) // 1000)))
         yield self._packed(results, int(key[0]))
 
     @encode_errors
@@ -89,7 +89,7 @@ class StatefulTask:
     ) -> list[pa.RecordBatch | Failed]:
         packed = [pair for part in parts for pair in zip(part["place"], part["rows"], strict=True)]
         ordered = sorted(packed, key=lambda pair: int(pair[0]))
-        batches = (batch for _, rows in ordered for batch in from_bytes(rows))
+        batches = (batch for _, rows in ordered if rows for batch in from_bytes(rows))
         return [result for batch in batches for result in states.process(batch, clock)]
 
     def _packed(self, results: list[pa.RecordBatch | Failed], bucket: int) -> Any:
@@ -102,6 +102,28 @@ class StatefulTask:
         rows = [each for each in results if isinstance(each, pa.RecordBatch)]
         batches = pa.Table.from_batches(rows, self.output).combine_chunks().to_batches()
         return pd.DataFrame({"rows": pd.Series([to_bytes(each) for each in batches], dtype=object)})
+
+
+@dataclass(frozen=True)
+class _PackAll:
+    """Packed rows, and no rows of each bucket, whose timers are due by the clock."""
+
+    pack: Pack
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        yield from self.pack(batches)
+        context = TaskContext.get()
+        if context is None or context.partitionId() == 0:
+            yield pa.RecordBatch.from_arrays(
+                [
+                    pa.array(range(BUCKETS), pa.int32()),
+                    pa.array([-1] * BUCKETS, pa.int64()),
+                    pa.array([b""] * BUCKETS, pa.binary()),
+                ],
+                names=["bucket", "place", "rows"],
+            )
 
 
 def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
