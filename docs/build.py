@@ -17,6 +17,7 @@ from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 
+from datafusion_page import datafusion
 from dialects import DIALECT_PAGES
 from functions import functions
 from matrix import connectors
@@ -251,7 +252,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "pipeline.md": pipeline, "connectors.md": connectors, "sources.md": sources,
     "transforms.md": transforms, "sinks.md": sinks, "formats.md": formats,
     "command-line.md": command_line, "errors.md": error_classes, "sdk.md": sdk,
-    "sql-functions.md": functions, "database-types.md": type_maps,
+    "sql-functions.md": functions, "datafusion.md": datafusion, "database-types.md": type_maps,
     **DIALECT_PAGES,
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tables import table
 
 from penstock.spec.dialects.arkflow import table as arkflow
+from penstock.spec.dialects.arroyo import table as arroyo
 from penstock.spec.dialects.options.listing import Row
 from penstock.spec.dialects.stream_data_processor import table as stream_data_processor
 from penstock.spec.dialects.streamling import table as streamling
@@ -33,7 +34,7 @@ class DialectPage:
             ("component", "option", "reading", "shown by"),
             [(*row, f"`{self.shown(row)}`") for row in self.rows()],
         )
-        files = " and ".join(f"`{file}`" for file in self.files)
+        files = ", ".join(f"`{file}`" for file in self.files[:-1]) + f" and `{self.files[-1]}`"
         return (
             f"# Files of {self.tool}\n\nThe components and options of {self.tool}, and their "
             f"readings. [Come from {self.tool}](../howto/{self.page}) has examples and the "
@@ -70,8 +71,19 @@ DIALECT_PAGES: dict[str, Callable[[], str]] = {
         by_kind({
             "input": "test_input", "output": "test_output", "processor": "test_processor",
             "buffer": "test_buffer", "codec": "test_codec", "temporary": "test_processor",
+            "job": "test_a_job_is_a_stream",
         }, "test_errors_are_in_the_file"),
         ["tests/unit/spec/test_arkflow_components.py", "tests/unit/spec/test_arkflow_files.py"],
+    ),
+    "arroyo.md": DialectPage(
+        "Arroyo", "arroyo.md", arroyo.rows,
+        by_kind({
+            "connector": "test_source, test_sink", "every": "test_source",
+            "format": "test_source, test_sink", "statement": "test_a_page_does_what_it_says",
+            "SQL": "test_queries", "functions": "test_penstock",
+        }, "test_source"),
+        ["tests/unit/spec/test_arroyo_options.py", "tests/golden/test_query_answers.py",
+         "tests/golden/test_function_answers.py", "tests/docs/test_blocks.py"],
     ),
     "streamling.md": DialectPage(
         "Streamling", "streamling.md", streamling.rows, _shown_of_streamling,

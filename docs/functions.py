@@ -34,9 +34,15 @@ ROWS = """The samples are computed on these rows:
 """
 
 
+def import_samples() -> None:
+    """Makes the modules of the samples importable."""
+    if str(SAMPLES) not in sys.path:
+        sys.path.insert(0, str(SAMPLES))
+
+
 def functions() -> str:
     """Returns the page of the functions of SQL."""
-    sys.path.insert(0, str(SAMPLES))
+    import_samples()
     samples = import_module("function_samples")
     count: Counter[str] = Counter()
     page = ""
@@ -114,6 +120,6 @@ def _summary(count: Counter[str]) -> str:
         f"Of {count.total()} samples {count['equal']} have the same answer, "
         f"{count['different']} have another one, {count['errors']} are errors of Penstock, and "
         f"{count['only in Penstock']} are compared with nothing. In [scripts of "
-        f"Arroyo](../howto/sql.md#scripts-of-arroyo) {in_scripts} of the others have DataFusion's "
+        f"Arroyo](../howto/arroyo.md) {in_scripts} of the others have DataFusion's "
         "answer too."
     )

@@ -8,6 +8,8 @@ import duckdb
 import pyarrow as pa
 from document_types import WRITTEN as FIELD_TYPES
 from document_types import read_by_mongodb
+from jdbc_types import WRITTEN as WRITTEN_BY_JDBC
+from jdbc_types import read_by_jdbc
 from tables import table
 
 from penstock.connectors.clickhouse import types as clickhouse
@@ -33,6 +35,12 @@ A sink creates these columns. A column of an existing table may have another typ
 same values. `VARIANT` is any JSON value.
 
 """
+JDBC = """### By JDBC
+
+The columns that `jdbc` creates, by the name of the system in its URL. PostgreSQL, MySQL and MariaDB
+have the types above. `spark` writes the types of Spark's SQL, as its format stores them.
+
+"""
 FIELDS = """## Fields of documents and points
 
 The fields that `mongodb`, `opensearch` (also `elasticsearch`) and `influxdb` write. A column
@@ -44,6 +52,12 @@ READ = """## Columns of sources
 Columns without a counterpart are `STRING`, with the text of the system. A value that its column
 cannot hold, such as an infinite date in a `DATE`, is a dead letter. Declare a column in `schema` to
 read it with another type, as a `STRING` for numbers of more than 38 digits.
+
+"""
+SPARK = """### Spark
+
+`spark` reads the types of Spark's SQL. A type that Parquet does not have, such as an interval, is
+an error.
 
 """
 UTC = pa.timestamp("us", tz="UTC")
@@ -69,7 +83,8 @@ DECLARED: dict[str, Sequence[str]] = {
         "numeric", "numeric(78,0)", "text", "character varying(20)", "uuid", "bytea", "date",
         "time without time zone", "interval", "timestamp with time zone",
         "timestamp without time zone", "json", "jsonb", "integer[]", "inet", "int4range",
-        "an enum",
+        "money", "interval[]", "bit varying(3)", "point", "tsvector", "an enum", "an enum[]",
+        "a composite type",
     ),
     "mysql": (
         "tinyint(1)", "tinyint", "smallint", "mediumint", "int", "bigint", "tinyint unsigned",
@@ -111,12 +126,15 @@ def type_maps() -> str:
     """Returns the page."""
     columns = {name: types.column_type for name, types in MAPS.items()}
     page = HEAD + WRITTEN + _types_of(columns | {"delta": stored_by_delta})
+    page += JDBC + _types_of(WRITTEN_BY_JDBC)
     page += FIELDS + _types_of(FIELD_TYPES) + READ
     for name, declared in DECLARED.items():
         system = TITLES.get(name) or MAPS[name].system
         of = READERS.get(name) or reader(MAPS[name])
         read = [(f"`{each}`", f"`{of(each)}`") for each in declared]
         page += f"### {system}\n\n" + table((system, "Penstock"), read)
+    page += "### JDBC\n\n" + table(("JDBC", "Penstock"), read_by_jdbc())
+    page += SPARK
     return page + "### MongoDB\n\n" + table(("BSON", "Penstock"), read_by_mongodb())
 
 

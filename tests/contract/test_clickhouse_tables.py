@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from crossing import by_hand, native, native_tables, systems
+from crossing import by_hand, hostile, native, native_tables, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
 from penstock.core.errors import Permanent, PlanError, Transient
@@ -405,3 +407,17 @@ def test_rows_of_every_type(clickhouse: ClickHouse, tmp_path: Path) -> None:
 
 def test_own_types_are_copied_or_rejected(clickhouse: ClickHouse, tmp_path: Path) -> None:
     assert native.check(native_tables.clickhouse(clickhouse), tmp_path) == []
+
+
+def test_hostile_names_and_values(clickhouse: ClickHouse) -> None:
+    database = clickhouse.new_table()
+    clickhouse(f"CREATE DATABASE {database}")
+
+    def options(name: str) -> dict[str, Any]:
+        return {**clickhouse.login, "table": f"{database}.{quoted(name)}"}
+
+    target = hostile.Target(ClickhouseSink, ClickhouseSource, options)
+    assert target.refused_columns() == {"a\0b"}
+    few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
+    assert few.refused_tables() == {"a\0b", "x" * 300}
+    target.check_values()

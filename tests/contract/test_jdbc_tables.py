@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from crossing import by_hand, hostile, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.jdbc import JdbcSink, JdbcSource
 from penstock.connectors.jdbc.connection import JdbcConnection
@@ -196,6 +198,26 @@ def test_values_that_rows_do_not_have_are_dead_letters(make: Any) -> None:
     assert rows == [] and "1234567" in errors[0]
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_rows_of_every_type(number: int, tmp_path: Path) -> None:
+    system = systems.of_java(tmp_path / "data")[number]
+    assert by_hand.check(system, tmp_path / "work") == []
+
+
+def test_arrays_of_bytes_json_and_arrays(make: Any) -> None:
+    h2 = make("h2")
+    h2(
+        "CREATE TABLE t (raws VARBINARY ARRAY, documents JSON ARRAY, grid INTEGER ARRAY ARRAY)",
+        "INSERT INTO t VALUES (ARRAY[X'00ff', NULL], ARRAY[JSON '[1.50]', NULL], "
+        "ARRAY[ARRAY[1, NULL], NULL])",
+    )
+    rows, errors, _ = read(h2.source())
+    assert errors == []
+    assert [tuple(row.values()) for row in rows] == [
+        ([b"\x00\xff", None], ["[1.50]", None], ["[1, null]", None])
+    ]
+
+
 def test_times_that_a_column_would_round_are_rejected(make: Any) -> None:
     h2 = make("h2")
     h2("CREATE TABLE t (at TIMESTAMP(3))")
@@ -293,3 +315,21 @@ def test_wrong_drivers_servers_and_credentials(make: Any, tmp_path: Path) -> Non
     with pytest.raises(Transient) as unreachable:
         postgres.source()
     assert unreachable.value.code == "unreachable"
+
+
+@pytest.mark.parametrize("system", ["h2", "hsqldb", "postgresql"])
+def test_hostile_names_and_values(make: Any, system: str) -> None:
+    db = make(system)
+    lengths = {"h2": 256, "hsqldb": 128, "postgresql": 63}
+    target = hostile.Target(
+        JdbcSink, JdbcSource, lambda name: {**db.options, "table": quoted(name)}
+    )
+    too_long = {
+        name
+        for name in hostile.NAMES
+        if len(name.encode() if system == "postgresql" else name) > lengths[system]
+    }
+    assert target.refused_columns() == {"a\0b", *too_long}
+    few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
+    assert few.refused_tables() == {"a\0b", "x" * 300}
+    target.check_values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import random
@@ -16,8 +17,11 @@ import pyarrow as pa
 import pytest
 from bson import Binary, Decimal128, Int64, ObjectId
 
-from penstock.connectors.mongodb import MongodbSource
+from crossing import hostile
+from penstock.connectors.mongodb import MongodbSink, MongodbSource
 from penstock.connectors.mongodb.changes import snapshot
+from penstock.connectors.mongodb.changes.receiver import MongodbReceiver
+from penstock.connectors.mongodb.changes.stream import Batch, ChangeStream
 from penstock.core.errors import OptionError, PenstockError, Permanent
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.database.changes.progress import DONE, Progress
@@ -132,6 +136,52 @@ def test_changes_of_one_time_are_read_once(client: Any, collection: Any, changes
     assert len(changes.rows) == 12_002
     last = changes.rows[-1]
     assert last["_op"] == "d" and last["body"] is None and last["lsn"].startswith("82")
+
+
+class SingleChanges(ChangeStream):
+    """A stream whose batches have one change each."""
+
+    def next(self, seconds: float) -> Batch:
+        (change, *_) = super().next(seconds).events
+        return Batch([change], change["_id"]["_data"])
+
+
+async def receive_one(source: Any, client: Any, *, confirms: bool) -> None:
+    """Receives one change by a new receiver, which ends when it is in the journal.
+
+    With `confirms` the receiver also stores the position after it.
+    """
+    with source.journal() as journal:
+        collection, stream = source._open(client, journal)
+        receiver = MongodbReceiver(collection, client, source.config, stream)
+        await receiver.start()
+        await receiver.receive()
+        await receiver.flush()
+        if confirms:
+            receiver.confirm(receiver.position)
+        receiver.close()
+
+
+@pytest.mark.parametrize("confirmed", [(), (0, 1, 2, 3, 4), (1, 4)])
+def test_restarts_between_changes_of_one_time(
+    client: Any, collection: Any, changes: Any, monkeypatch: pytest.MonkeyPatch,
+    confirmed: tuple[int, ...],
+) -> None:  # fmt: skip
+    """The numbers of the changes of one time go on, wherever a receiver ends."""
+    collection.insert_one({"_id": -1})
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1 and in_stream(reader))
+    reader.stop()
+    collection.insert_many([{"_id": each} for each in range(4)])
+    collection.delete_one({"_id": 0})
+    monkeypatch.setattr("penstock.connectors.mongodb.changes.source.ChangeStream", SingleChanges)
+    for each in range(5):
+        asyncio.run(receive_one(reader.source, client, confirms=each in confirmed))
+        reader.read()
+        assert len(reader.rows) == each + 2
+    found = [(row["_op"], row["_id"]) for row in reader.rows]
+    assert found == [("i", -1), ("i", 0), ("i", 1), ("i", 2), ("i", 3), ("d", 0)]
 
 
 VALUES: dict[str, Any] = {
@@ -295,3 +345,21 @@ def test_servers_and_collections_without_changes(
     collection.drop()
     with pytest.raises(OptionError, match="there is no collection"):
         source.check()
+
+
+def test_hostile_names_and_values(replica_set: ReplicaSet) -> None:
+    """The server of the tests has no dots in names of fields, unlike MongoDB since version 5."""
+    prefix = f"c{ObjectId()}"
+
+    def options(name: str) -> dict[str, Any]:
+        return {"url": replica_set.url, "collection": f"{prefix}{name}"}
+
+    names = [name for name in hostile.NAMES if len(name) < 100]
+    dots = frozenset(name for name in names if "." in name)
+    target = hostile.Target(
+        MongodbSink, MongodbSource, options, key="_id", names=names, without=dots
+    )  # fmt: skip
+    assert target.refused_columns() == {"a\0b", "$a"}
+    of_tables = {name for name in names if "$" in name or name[-1] == "."}
+    assert target.refused_tables() == {"a\0b", *of_tables}
+    target.check_values()

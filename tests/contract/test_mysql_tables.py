@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pymysql
 import pytest
 
-from crossing import by_hand, native, native_tables, systems
+from crossing import by_hand, hostile, native, native_tables, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
@@ -496,3 +497,34 @@ def test_rows_of_every_type(mariadb: MariaDb, tmp_path: Path) -> None:
 
 def test_own_types_are_copied_or_rejected(mariadb: MariaDb, tmp_path: Path) -> None:
     assert native.check(native_tables.mysql(mariadb), tmp_path) == []
+
+
+def test_hostile_names_and_values(mariadb: MariaDb) -> None:
+    database = mariadb.new_database()
+
+    def options(name: str) -> dict[str, Any]:
+        return {**mariadb.login, "table": f"{database}.{quoted(name)}"}
+
+    target = hostile.Target(MysqlSink, MysqlSource, options)
+    refused = {name for name in hostile.NAMES if len(name) > 64 or name[-1] in " \t"}
+    assert target.refused_columns() == {"a\0b", "😀", *refused} == target.refused_tables()
+    target.check_values()
+
+
+def test_a_limit_of_connections_is_transient(
+    options: dict[str, Any], db: Client, mariadb: MariaDb
+) -> None:
+    """The server answers before the handshake, without a SQLSTATE."""
+    ((limit,),) = db("SELECT @@max_connections")
+    db("SET GLOBAL max_connections = 10")
+    try:
+        with ExitStack() as stack:
+            with suppress(pymysql.OperationalError):
+                for _ in range(20):
+                    stack.enter_context(mariadb.client())
+            with pytest.raises(Transient, match="Too many connections") as found:
+                sink(options).connect()
+    finally:
+        db(f"SET GLOBAL max_connections = {limit}")
+    assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
+    sink(options).connect().close()

@@ -15,11 +15,12 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from crossing import by_hand, native, native_tables, systems
+from crossing import by_hand, hostile, native, native_tables, systems
+from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
-from penstock.sdk import Read, compare_schemas
+from penstock.sdk import BatchId, Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
 from servers.postgres import PASSWORD, Postgres
@@ -381,3 +382,45 @@ def test_rows_of_every_type(postgres: Postgres, tmp_path: Path) -> None:
 
 def test_own_types_are_copied_or_rejected(postgres: Postgres, tmp_path: Path) -> None:
     assert native.check(native_tables.postgres(postgres), tmp_path) == []
+
+
+def test_hostile_names_and_values(postgres: Postgres) -> None:
+    """Names of more than 63 bytes, which PostgreSQL would cut, are refused."""
+    schema = postgres.new_schema()
+
+    def options(name: str) -> dict[str, Any]:
+        return {**postgres.login, "table": f"{schema}.{quoted(name)}"}
+
+    target = hostile.Target(PostgresSink, PostgresSource, options)
+    too_long = {name for name in hostile.NAMES if len(name.encode()) > 63}
+    assert target.refused_columns() == {"a\0b", *too_long} == target.refused_tables()
+    target.check_values()
+
+
+def test_a_limit_of_connections_is_transient(options: dict[str, Any], postgres: Postgres) -> None:
+    """The server names the role, as it does for a missing one."""
+    role = options["table"].partition(".")[0]
+    with postgres.client("postgres", "postgres") as root:
+        root.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 1")
+    limited = {**options, "auth": {"username": role, "password": PASSWORD}}
+    with (
+        closing(sink(limited).connect()),
+        pytest.raises(Transient, match="too many connections for role") as found,
+    ):
+        sink(limited).connect()
+    assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
+    sink(limited).connect().close()
+
+
+def test_a_read_only_server_is_transient(options: dict[str, Any], db: Any) -> None:
+    """A batch is written once the server is the primary again."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    rows = batch_of([{"id": 1}], pa.schema([("id", pa.int32())]))
+    of = sink(options, ["id"])
+    of.prepare(rows.schema)
+    with closing(of.open()) as client:
+        client.execute("SET TRANSACTION READ ONLY")
+        with pytest.raises(Transient, match="read-only transaction") as found:
+            of.writer(client, BatchId("q", 0), 0, rows.schema)
+    assert found.value.code == "busy" and "standby" in str(found.value.hint)
+    assert write(of, rows) == {} and read(source(options))[0] == [{"id": 1}]

@@ -66,6 +66,7 @@ def main() -> None:
         directory = Path(name)
         all_ = [
             *systems.without_server(directory / "data"),
+            *systems.of_java(directory / "java"),
             *socket_systems.without_server(),
         ]
         for kind in options.servers:

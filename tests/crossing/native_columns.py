@@ -76,6 +76,74 @@ POSTGRES: Mapping[str, Column] = {
     "text_document": Column("json", ["'{\"a\" : 1.0}'", "'null'"]),
     "seven": Column("int4range", ["'[1,5)'", "'empty'"]),
     "pair": Column("pair", ["ROW(1, 'a,\"b')"], unwritten=["(x,y)"]),
+    "pairs": Column(
+        "pair[]", ["ARRAY[ROW(1, 'a,\"b\\'), NULL]::pair[]", "'{}'"], unwritten=[["(1,x,y)"]]
+    ),
+    "fine_pair": Column(
+        "fine_pair",
+        [
+            "ROW(1.25, 'abc', ROW(1, NULL), ARRAY[1.5, NULL], '[2024-02-29 10:00,)', "
+            "'2024-02-29', 0.1, '1 mon 2 days', ARRAY[ROW(1, '(\"')]::pair[])"
+        ],
+        unwritten=[
+            '(1.239,abc,"(1,)",,,,,,)',
+            '(1.25,"abc ",,,,,,,)',
+            '(,,,"{{1.5},{1.239}}",,,,,)',
+            '(,,,,"[""2024-02-29 10:00:00.0000001"",)",,,,)',
+            '(,,,,,"2024-02-29 10:00",,,)',
+            '(,,,,"[2024-02-29T10:00:00+01,)",,,,)',
+            "(,,,,,,0.10000000149,,)",
+            "(,,,,,,,PT0.0000001S,)",
+            '(,,,"[0:0]={1.239}",,,,,)',
+        ],
+    ),
+    "cents": Column("cents", ["1.20"], unwritten=[Decimal("-1.20")]),
+    "cent_list": Column("cents[]", ["'{1.20,NULL}'", "'{}'"], ["'{{1},{2}}'", "'{NaN}'"]),
+    "whole_cents": Column("whole_cents", ["120"], unwritten=[Decimal("-1.00")]),
+    "lists": Column(
+        "cent_lists[]",
+        ["ARRAY['{1.20,NULL}', '{}', NULL]::cent_lists[]", "'{}'"],
+        ["'{\"{{1}}\"}'", "'{\"[0:0]={1}\"}'"],
+    ),
+    "list": Column("cent_lists", ["'{1.20}'"], ["'[2:2]={1}'"]),
+    "pair_domain": Column("pair_domain", ["'(1,b)'"], unwritten=["(-1,b)"]),
+    "spans": Column("interval(0)[]", ["'{PT2S,NULL}'"], unwritten=[["PT0.5S"]]),
+    "moments": Column(
+        "tstzrange",
+        ["'[2024-02-29 10:00+00,infinity)'", "'(,)'"],
+        unwritten=["[2024-02-29 10:00:00.0000001+00,)"],
+    ),
+    "dates": Column(
+        "daterange", ["'[2024-02-29,2024-03-01]'"], unwritten=["[2024-02-29 10:00,2025-01-01)"]
+    ),
+    "holes": Column(
+        "tsmultirange",
+        ["'{[2024-02-29 10:00,2024-03-01 10:00)}'", "'{}'"],
+        unwritten=["{[2024-02-29 10:00:00.0000001,)}", "{[2024-02-29 10:00:00+05,)}"],
+    ),
+    "amounts": Column("numrange", ["'[1.10,1e40)'"]),
+    "ranges": Column("int4range[]", ["ARRAY['[1,5)', NULL, 'empty']::int4range[]"]),
+    "bit_list": Column("varbit(3)[]", ["ARRAY[B'10', B'', NULL]"], unwritten=[["1010"]]),
+    "chars": Column("char(4)[]", ["'{ab,NULL}'"], unwritten=[["abcde"]]),
+    "local_clock": Column(
+        "time", ["'10:00'"], unwritten=["10:00+05", "2024-02-29 10:00", "10:00 UTC"]
+    ),
+    "store": Column("public.hstore", ['\'a=>1, "b \\""=>NULL\'', "''"]),
+    "markup": Column("xml", ["'<a b=\"c\">&lt;</a>'", "'x'"], unwritten=["<a"]),
+    "words": Column("tsvector", ["'a:1A ''b c'':2,3'", "''"]),
+    "search": Column("tsquery", ["'a & !b:*'"]),
+    "point": Column(
+        "point", ["'(0.1,-0)'", "'(NaN,Infinity)'"], unwritten=["(0.12345678901234567,1)"]
+    ),
+    "areas": Column("box[]", ["'{(1,1),(0,0);(2,2),(0,0)}'"]),
+    "points": Column("point[]", ["'{\"(0.1,1)\"}'"], unwritten=[["(0.12345678901234567,1)"]]),
+    "shape": Column("polygon", ["'((0,0),(1,1),(1e-300,0))'"]),
+    "round": Column("circle", ["'<(0,0),0.1>'"]),
+    "class": Column("regclass", ["'pg_class'", "'0'"], unwritten=["no_such_table"]),
+    "log": Column("pg_lsn", ["'FFFFFFFF/FFFFFFFF'"], unwritten=["0"]),
+    "short_number": Column("xid", ["'4294967295'"], unwritten=["-1", "4294967296", "x"]),
+    "long_number": Column("xid8", ["'18446744073709551615'"], unwritten=["-1", "x"]),
+    "infinite_days": Column("timestamp[]", ["'{2024-02-29 10:00}'"], ["'{infinity}'"]),
     "raw": Column("bytea", ["'\\x00ff'", "''"]),
 }
 MYSQL: Mapping[str, Column] = {

@@ -11,8 +11,8 @@ from crossing.native_columns import CLICKHOUSE, DUCKDB, MYSQL, POSTGRES
 from servers.clickhouse import DATABASE
 
 
-def postgres(server: Any) -> Tables:
-    schema = server.new_schema()
+def postgres(server: Any, schema: str | None = None) -> Tables:
+    schema = schema or server.new_schema()
 
     def query(statement: str) -> Sequence[tuple[Any, ...]]:
         with server.client(options=f"-c search_path={schema} -c timezone=UTC") as client:
@@ -21,6 +21,15 @@ def postgres(server: Any) -> Tables:
 
     query("CREATE TYPE mood AS ENUM ('glad', 'so \"so\"', '')")
     query("CREATE TYPE pair AS (a integer, b text)")
+    query("CREATE DOMAIN cents AS numeric(10,2) CHECK (VALUE >= 0)")
+    query("CREATE DOMAIN whole_cents AS cents")
+    query("CREATE DOMAIN cent_lists AS cents[]")
+    query("CREATE DOMAIN pair_domain AS pair CHECK ((VALUE).a > 0)")
+    query(
+        "CREATE TYPE fine_pair AS (a numeric(10,2), b varchar(3), c pair, d cents[], e tsrange, "
+        "f date, g real, h interval, i pair[])"
+    )
+    query("CREATE EXTENSION IF NOT EXISTS hstore SCHEMA public")
     return _tables(
         POSTGRES, query, {"type": "postgres", **server.login}, f"{schema}.",
         lambda name: f"{name}::text",

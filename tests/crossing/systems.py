@@ -8,14 +8,16 @@ of its format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from crossing.wide_rows import COLUMNS, SCHEMA, VALUES, exact, wide_rows
+from servers.drivers import H2, HSQLDB, derby, driver
 
 Options = dict[str, Any]
 Texts = dict[str, dict[str, str]]
@@ -46,13 +48,17 @@ class System:
     stored: Callable[[str], pa.Table] | None = None
     feed: Callable[[str, list[bytes]], object] | None = None
     """Sends messages to a source that receives."""
+    is_exclusive: bool = False
+    """Whether a process that reads it excludes all others, such as the tasks of Spark."""
     settle: Callable[[str], object] = lambda _: None
     """Makes what was written visible to readers."""
 
     @property
     def is_source(self) -> bool:
-        """Whether it can be read, and read again."""
-        return self.source is not None and (self.payloads is None or self.feed is not None)
+        """Whether pipelines can read it, and read it again."""
+        if self.source is None or self.is_exclusive:
+            return False
+        return self.payloads is None or self.feed is not None
 
     @property
     def dropped(self) -> frozenset[str]:
@@ -150,6 +156,55 @@ def without_server(directory: Path) -> list[System]:
         System("duckdb", duckdb, duckdb),
         System("sqlite", sqlite, sqlite, changed=MINUS_ZERO),
     ]
+
+
+def jdbc(directory: Path, url: str, jars: Sequence[str], **more: Any) -> System:
+    """Returns tables of an embedded database, in a new directory, by its driver of JDBC."""
+    directory.mkdir(parents=True, exist_ok=True)
+    system = url.split(":")[1]
+
+    def table(name: str) -> Options:
+        connection = {"url": url.format(directory / system), "jars": [*jars]}
+        return {"type": "jdbc", **connection, "table": name, "timeout": "20s"}
+
+    return System(f"jdbc_{system}", table, table, is_exclusive=True, **more)
+
+
+def spark(directory: Path, provider: str, read: Callable[[Path], pa.Table], **more: Any) -> System:
+    """Returns directories of files that Spark writes and reads."""
+
+    def path(name: str) -> Options:
+        return {"type": "spark", "provider": provider, "path": str(directory / provider / name)}
+
+    def stored(name: str) -> pa.Table:
+        return read(directory / provider / name)
+
+    return System(f"spark_{provider}", path, path, stored=stored, **more)
+
+
+def of_java(directory: Path) -> list[System]:
+    """Returns the systems that drivers and formats in Java reach, in a new directory."""
+    return [
+        jdbc(directory, "jdbc:h2:file:{}", [driver(H2)], changed=MINUS_ZERO),
+        jdbc(directory, "jdbc:hsqldb:file:{}", [driver(HSQLDB)]),
+        jdbc(
+            directory,
+            "jdbc:derby:{};create=true",
+            derby(),
+            columns=frozenset({"price", "whole"}),
+            letters=dict.fromkeys(NO_JSON_NUMBERS, "outside the range"),
+            changed=MINUS_ZERO,
+        ),
+        spark(directory, "parquet", _parquet, without_columns=frozenset({"body", "bodies"})),
+    ]
+
+
+def _parquet(directory: Path) -> pa.Table:
+    table = pa.concat_tables(
+        pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
+        for file in sorted(directory.glob("*.parquet"))
+    )
+    return table.cast(pa.schema([SCHEMA.field(name) for name in table.column_names]))
 
 
 def postgres(server: Any) -> System:

@@ -58,6 +58,9 @@ def new_node(query: str, name: str, node: Mapping[str, Any]) -> Change:
 def changed_stateless_node(
     name: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Change:
+    if before.get("carries_rows") and not after.get("carries_rows"):
+        reason = "it no longer carries rows over, and its state may have rows"
+        return Change(f'transform "{name}"', "incompatible", reason)
     if before["type"] == after["type"]:
         upserts = before.get("mode") == "upsert" == after.get("mode")
         if upserts and before["primary_key"] != after["primary_key"]:

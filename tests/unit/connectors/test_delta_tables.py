@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from crossing import hostile
 from lake_tables import receipts_of, write, write_at_once
-from penstock.connectors.delta import DeltaSink
+from penstock.connectors.delta import DeltaSink, DeltaSource
 from penstock.connectors.delta.committing import Commit
 from penstock.connectors.delta.errors import convert_errors
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
@@ -334,3 +336,14 @@ def test_conflicts_end_as_transient(path: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("penstock.sdk.lakes.commits.time.sleep", lambda seconds: None)
     with pytest.raises(Transient, match="another writer has changed the same rows"):
         write(sink(path), pa.record_batch({"id": [1]}))
+
+
+def test_hostile_names_and_values(tmp_path: Path) -> None:
+    target = hostile.Target(
+        DeltaSink, DeltaSource, lambda name: {"path": f"{tmp_path}/t{name}"}, looks_up=False,
+        names=(*hostile.FEW_NAMES, "x" * 300),
+    )  # fmt: skip
+    refused = {hostile.MARKS, "\\", "x\ny", "a\0b", "x" * 300}
+    assert target.refused_tables() == refused
+    assert replace(target, names=hostile.NAMES).refused_columns() == {"a\0b"}
+    target.check_values()

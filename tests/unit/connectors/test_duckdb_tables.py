@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from crossing import native, native_tables
+from crossing import hostile, native, native_tables
+from crossing.hostile import quoted
 from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.sdk import BatchId, Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
+from penstock.sdk.database import TableName
 
 UTC = pa.timestamp("us", tz="UTC")
 NOW = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -467,3 +470,26 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 def test_own_types_are_copied_or_rejected(tmp_path: Path) -> None:
     assert native.check(native_tables.duckdb(tmp_path), tmp_path) == []
+
+
+def test_hostile_names_and_values(path: str) -> None:
+    target = hostile.Target(
+        DuckdbSink, DuckdbSource, lambda name: {"path": path, "table": quoted(name)}, folds=True
+    )
+    assert target.refused_columns() == {"a\0b"}
+    few = replace(target, names=hostile.FEW_NAMES)
+    assert few.refused_tables() == {"a\0b"}
+    target.check_values()
+
+
+def test_unique_indexes_of_hostile_names(path: str) -> None:
+    names = [name for name in hostile.NAMES if "\0" not in name]
+    run(
+        path,
+        f"CREATE TABLE t (n int, {', '.join(f'{quoted(name)} int' for name in names)})",
+        *(f"CREATE UNIQUE INDEX i{n} ON t ({quoted(name)}, n)" for n, name in enumerate(names)),
+        "CREATE UNIQUE INDEX computed ON t ((n + 1))",
+    )
+    with closing(sink(path).connect()) as connection:
+        found = connection.unique_keys(TableName(("t",)))
+    assert sorted(found) == sorted((name, "n") for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,10 @@ from pyiceberg import types as it
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 
+from crossing import hostile
 from iceberg_tables import TABLE, catalog_options, client, rows_of
 from lake_tables import receipts_of, write, write_at_once
-from penstock.connectors.iceberg import IcebergSink
+from penstock.connectors.iceberg import IcebergSink, IcebergSource
 from penstock.connectors.iceberg.errors import convert_errors
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.engine.sinks.sink_preparation import schema_changes
@@ -459,3 +461,14 @@ def test_errors_of_libraries() -> None:
         with pytest.raises(kind) as caught, convert_errors("open", TABLE):
             raise error
         assert getattr(caught.value, "code", None) == code and getattr(caught.value, "hint", None)
+
+
+def test_hostile_names_and_values(tmp_path: Path) -> None:
+    options = catalog_options(tmp_path)
+    target = hostile.Target(
+        IcebergSink, IcebergSource, lambda name: {**options, "table": f"shop.{name}"},
+        looks_up=False, names=(*hostile.FEW_NAMES, "x" * 300),
+    )  # fmt: skip
+    assert target.refused_tables() == {"a\0b", "x" * 300}
+    assert replace(target, names=hostile.NAMES).refused_columns() == {"a\0b"}
+    target.check_values()

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from crossing import hostile
+from crossing.hostile import quoted
 from penstock.connectors.sqlite import SqliteSink, SqliteSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.sdk import BatchId, Read, compare_schemas
@@ -372,3 +374,12 @@ def test_a_sink_does_not_read_names_as_sql(path: str) -> None:
     made = sink(path, [name], table=quoted)
     assert not write(made, rows)
     assert read(source(path, table=quoted))[0] == rows.to_pylist()
+
+
+def test_hostile_names_and_values(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "db")}
+    target = hostile.Target(
+        SqliteSink, SqliteSource, lambda name: {**options, "table": quoted(name)}, folds=True
+    )
+    assert target.refused_columns() == {"a\0b"} == target.refused_tables()
+    target.check_values()

@@ -68,7 +68,7 @@ def test_all_sources_of_a_query_start_together(tmp_path: Path, clock: Clock) -> 
     assert look(both, 1, 3) == [False, False]
 
 
-def test_a_start_forgets_the_session_before(tmp_path: Path, clock: Clock) -> None:
+def test_a_start_has_a_session_of_its_own(tmp_path: Path, clock: Clock) -> None:
     (source,) = sessions(tmp_path, 2.0, "gone")
     clock.now = 1e9
     look([source], 1)

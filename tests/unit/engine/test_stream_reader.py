@@ -48,7 +48,9 @@ def reader(dead_letters: Letters) -> StreamReader:
 
     source = SimpleNamespace(partitions=lambda start, end: [start["n"], end["n"]])
     spool = SimpleNamespace(begin=lambda batch, partition: dead_letters)
-    task: Any = SimpleNamespace(source=source, spool=spool, read=read, sentinel=lambda: "sentinel")
+    task: Any = SimpleNamespace(
+        source=source, spool=spool, read=read, sentinel=lambda: "sentinel", gap=None
+    )
     return StreamReader(task)
 
 
@@ -105,7 +107,7 @@ def reader_before_change(change: int | None) -> StreamReader:
         schema_change=schema_change,
     )  # fmt: skip
     task: Any = SimpleNamespace(
-        source=source, spool=SimpleNamespace(node="orders"), sentinel_only=False,
+        source=source, spool=SimpleNamespace(node="orders"), sentinel_only=False, gap=None,
         whole_input=False, partition_idle=None, poll_timeout=0,
     )  # fmt: skip
     return StreamReader(task)

@@ -191,3 +191,14 @@ def test_columns_of_a_new_sink_are_not_new() -> None:
     after = {"columns": {"out": ["id", "at", "n"], "more": ["id"]}}
     assert new_columns(before, after) == {"out": ["n"]}
     assert new_columns({}, after) == {}
+
+
+def test_carried_rows_are_not_lost() -> None:
+    before = definition(False)
+    before["queries"]["q"]["stateless"] = {"w": node("transform", ["root"], carries_rows=True)}
+    for after in ({}, {"w": node("transform", ["root"], config={"rate": 2})}):
+        changed_ = json.loads(json.dumps(before))
+        changed_["queries"]["q"]["stateless"] = after
+        (change,) = compare(before, changed_)
+        assert change.effect == "incompatible" and "its state may have rows" in change.reason
+        assert list(compare(before, before)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,6 +254,32 @@ def test_batches_of_a_generator_are_its_windows(
     assert pipeline.data["sources"]["input"]["batch_time"] == time
     assert pipeline.data["transforms"]["pipeline"]["window"] == window
     assert "batch" not in pipeline.data["sinks"]["output"]
+
+
+def test_a_session_that_never_ends_is_a_warning(tmp_path: Path) -> None:
+    text = stream("{type: generate, context: x, interval: 1s}")
+    for gap, count in (("2s", 1), ("1s", 0)):
+        buffer = f"  buffer: {{type: session_window, gap: {gap}}}\n  output:"
+        assert len(parse(tmp_path, text.replace("  output:", buffer)).warnings) == count
+
+
+@pytest.mark.parametrize(
+    ("buffer", "window", "batch"),
+    [
+        ("{type: session_window, gap: 2s}", {}, {"gap": "2000000us"}),
+        ("{type: sliding_window, window_size: 3, slide_size: 1, interval: 1s}",
+         {"size": 3, "slide": 1, "rest": "keep"}, {"interval": "1000000us"}),
+        ("{type: tumbling_window, interval: 1s}", {}, {"interval": "1000000us"}),
+    ],
+)  # fmt: skip
+def test_windows_over_inputs_without_end(
+    tmp_path: Path, buffer: str, window: dict[str, Any], batch: dict[str, str]
+) -> None:
+    text = stream("{type: websocket, url: 'ws://h'}")
+    pipeline = parse(tmp_path, text.replace("  output:", f"  buffer: {buffer}\n  output:"))
+    assert list(pipeline.warnings) == []
+    assert pipeline.data["transforms"]["pipeline"]["window"] == window
+    assert pipeline.data["sinks"]["output"]["batch"] == batch
 
 
 def test_converted_file_is_a_pipeline_of_the_same_nodes(tmp_path: Path) -> None:

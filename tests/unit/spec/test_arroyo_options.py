@@ -10,6 +10,8 @@ import pytest
 from penstock import app
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.spec.dialects.arroyo.connectors import CONNECTORS
+from penstock.spec.dialects.arroyo.formats import COMMON, OF_FORMATS
 from penstock.spec.documents.reading import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
@@ -305,6 +307,105 @@ SINKS |= {
          "format": {**WRITTEN, "decimals": "string", "wrapper": "connect"}},
     ),
 }  # fmt: skip
+SOURCES |= {
+    "limits of a consumer": (
+        "connector = 'nats', servers = 'h', stream = 's', \"group\" = 'c', format = 'json', "
+        "'consumer.max_ack_pending' = 7, 'consumer.num_replicas' = 3, 'consumer.max_waiting' = 1, "
+        "'consumer.sample_frequency' = 1, 'consumer.max_bytes' = 1, 'consumer.max_expires' = 1",
+        {"type": "nats", "url": ["nats://h"], "stream": "s", "format": READ, "group": "c",
+         "consumer_settings": {"max_ack_pending": 7, "num_replicas": 3}},
+    ),
+    "certificate of mqtt": (
+        "connector = 'mqtt', url = 'mqtts://h', topic = 't', format = 'json', client_prefix = 'p', "
+        "'tls.ca' = '/a', 'tls.cert' = '/b', 'tls.key' = '/c', max_packet_size = 1000",
+        {"type": "mqtt", "url": "mqtts://h", "topic": "t", "format": READ, "client_id": "p-a",
+         "tls": {"ca": "/a", "certificate": "/b", "key": "/c"}, "max_message_size": 1000},
+    ),
+    "Avro of a registry": (
+        f"{KAFKA}, format = 'avro', 'avro.confluent_schema_registry' = 'true', "
+        "'schema_registry.endpoint' = 'http://h'",
+        {**ON_KAFKA, "format": {"type": "avro", "registry": {"url": "http://h"}}},
+    ),
+    "framing without effect": (
+        "connector = 'sse', endpoint = 'http://h', format = 'json', 'framing.method' = 'newline', "
+        "'framing.newline.max_length' = 9",
+        {"type": "sse", "url": "http://h", "format": {**READ, "framing": "lines"}},
+    ),
+    "waiting for control": (
+        "connector = 'single_file', path = 'in', format = 'json', wait_for_control = false",
+        {"type": "files", "path": "in", "format": READ},
+    ),
+}  # fmt: skip
+SINKS |= {
+    "time of a record": (
+        f"{KAFKA}, format = 'json', 'sink.timestamp_field' = 'at'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t", "format": WRITTEN,
+         "timestamp_column": "at"},
+    ),
+    "batches of kinesis": (
+        "connector = 'kinesis', stream_name = 's', aws_region = 'r', format = 'json', "
+        "'sink.max_bytes_per_batch' = 1000, 'sink.max_records_per_batch' = 5",
+        {"type": "kinesis", "stream": "s", "region": "r", "format": WRITTEN,
+         "batch": {"max_size": 1000, "max_records": 5}},
+    ),
+    "length of a list": (
+        "connector = 'redis', address = 'redis://h', format = 'json', target = 'list', "
+        "'target.key_prefix' = 'l', 'target.max_length' = 5",
+        {"type": "redis", "url": "redis://h", "format": WRITTEN, "list": "l", "max_length": 5},
+    ),
+}  # fmt: skip
+ELSEWHERE = {
+    "connection_profile", "consumer.rate_limit", "event_rate", "event_time_interval",
+    "lookup.cache.max_bytes", "message_count", "runtime",
+}  # fmt: skip
+"""Options in other tests: of connections, generated rows and lookup tables, and an error."""
+ICEBERG = (
+    "connector = 'iceberg', 'catalog.type' = 'rest', 'catalog.rest.url' = 'http://h/c', "
+    "table_name = 't', format = 'parquet'"
+)
+ON_ICEBERG = {"type": "iceberg", "catalog": {"type": "rest", "url": "http://h/c"}}
+SINKS |= {
+    "RFC 3339": (
+        f"{KAFKA}, format = 'json', 'json.timestamp_format' = 'rfc3339'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {**WRITTEN, "timestamps": "iso"}},
+    ),
+    "milliseconds": (
+        f"{KAFKA}, format = 'json', 'json.timestamp_format' = 'UnixMillis'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {"type": "json", "nulls": "keep", "timestamps": "millis"}},
+    ),
+    "changes in RFC 3339": (
+        f"{KAFKA}, format = 'debezium_json', 'json.timestamp_format' = 'RFC3339'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {"type": "debezium_json", "timestamps": "iso", "timestamp_zone": "none",
+                    "decimals": "bytes"}},
+    ),
+    "delta": (
+        "connector = 'delta', path = 's3::http://h:9000/b/k', format = 'parquet', "
+        "'parquet.compression' = 'snappy', 'parquet.row_group_size' = '1MB', "
+        "'partitioning.fields' = [name], 'partitioning.time_pattern' = '%Y', "
+        "'rolling_policy.interval' = INTERVAL '10' MINUTE, 'rolling_policy.file_size' = '1MB', "
+        "'rolling_policy.inactivity_interval' = INTERVAL '5' MINUTE, 'filename.prefix' = 'p', "
+        "'filename.suffix' = 's', 'filename.strategy' = 'ulid', 'sink.version' = 'v2', "
+        "'multipart.max_parts' = 5, 'multipart.target_part_size' = '6MB', "
+        "'multipart.minimum_multipart_size' = '1MB', 'shuffle_by_partition.enabled' = true, "
+        "'rolling_policy.watermark_expiration' = true, 'storage.aws_region' = 'r'",
+        {"type": "delta", "path": "s3://b/k", "partition_by": ["name"],
+         "storage": {"endpoint_url": "http://h:9000", "region": "r"},
+         "batch": {"interval": "5 minute", "max_size": "1MB"}},
+    ),
+    "iceberg": (
+        f"{ICEBERG}, 'catalog.warehouse' = 'w', 'catalog.rest.token' = 'k', namespace = 'n', "
+        "location_path = 's3://b/t', 'parquet.compression' = 'lz4_raw', "
+        "'rolling_policy.interval' = '30 seconds', 'storage.endpoint' = 'http://h'",
+        {"type": "iceberg", "table": "n.t", "location": "s3://b/t",
+         "catalog": {**ON_ICEBERG["catalog"], "warehouse": "w", "auth": {"token": "k"}},
+         "table_properties": {"write.parquet.compression-codec": "lz4"},
+         "batch": {"interval": "30 seconds"}, "storage": {"endpoint_url": "http://h"}},
+    ),
+    "blackhole": ("connector = 'blackhole'", {"type": "blackhole"}),
+}  # fmt: skip
 COLUMNS = "(name TEXT, at TIMESTAMP, low TIMESTAMP)"
 
 
@@ -335,6 +436,44 @@ def test_sink(tmp_path: Path, name: str) -> None:
         f"CREATE TABLE a WITH ({options}, type = 'sink');\nINSERT INTO a SELECT * FROM i;\n"
     )
     assert nodes(tmp_path, script, "sinks") == expected
+
+
+def test_each_option_is_in_a_test() -> None:
+    shown = " ".join(options for options, _ in (*SOURCES.values(), *SINKS.values()))
+    rules = {*COMMON, *OF_FORMATS}
+    for each in CONNECTORS.values():
+        rules |= {*each.both, *each.source, *each.sink, *each.of_format}
+    tested = {option for option in rules if option in shown or option.startswith("storage.")}
+    assert rules - tested == ELSEWHERE
+
+
+def test_partitions_of_iceberg(tmp_path: Path) -> None:
+    script = (
+        f"CREATE TABLE i {COLUMNS} WITH (connector = 'single_file', path = 'x', format = 'json');\n"
+        f"CREATE TABLE a {COLUMNS} WITH ({ICEBERG}, type = 'sink') PARTITIONED BY (identity(name), "
+        "hour(at), bucket(low, 4), void(name));\nINSERT INTO a SELECT * FROM i;\n"
+    )
+    found = nodes(tmp_path, script, "sinks")
+    assert found == {
+        **ON_ICEBERG,
+        "table": "default.t",
+        "partition_by": ["name", "hour(at)", "bucket(4, low)"],
+    }
+
+
+def test_a_profile_is_a_connection(tmp_path: Path) -> None:
+    script, connections = tmp_path / "s.sql", tmp_path / "c.yaml"
+    script.write_text(
+        "CREATE TABLE a (b INT) WITH (connector = 'kafka', connection_profile = 'prod', "
+        "topic = 't', format = 'json', 'json.confluent_schema_registry' = 'true');\n"
+        "SELECT b FROM a;\n"
+    )
+    connections.write_text(
+        "connections:\n  prod: {type: kafka, brokers: 'h:1', properties: {client.id: a}}\n"
+    )
+    source = load([script, connections], env={}).root.data()["sources"]["a"]
+    assert (source["brokers"], source["start"]) == ("h:1", "latest")
+    assert source["properties"] == {"client.id": "a"}
 
 
 def test_sources_have_an_event_time(tmp_path: Path) -> None:

@@ -15,42 +15,52 @@ PENSTOCK = "connector = 'files', path = 'x'"
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    ("text", "expected"),
     [
-        ("SELECT a[1] FROM t", "SELECT try_element_at(a, 1) FROM t"),
-        ("SELECT a[0] FROM t", "SELECT try_element_at(a, nullif(0, 0)) FROM t"),
-        ("SELECT t.a[2][-1] FROM t", "SELECT try_element_at(try_element_at(t.a, 2), -1) FROM t"),
-        ("SELECT a[n] FROM t", "SELECT get(a, CAST(n AS INT) - 1) FROM t"),
-        ("SELECT f(a)[1] = '5' FROM t", "SELECT try_element_at(f(a), 1) = '5' FROM t"),
-        ("SELECT [1, 2], ARRAY[3], m['k'], CAST(a AS INT[]) FROM t", None),
+        ("a[1]", "try_element_at(a, 1)"),
+        ("a[0]", "try_element_at(a, nullif(0, 0))"),
+        ("t.a[2][-1]", "try_element_at(try_element_at(t.a, 2), -1)"),
+        ("a[n]", "get(a, CAST(n AS INT) - 1)"),
+        ("f(a)[1] = '5'", "try_element_at(f(a), 1) = '5'"),
+        ("[1, 2], ARRAY[3], m['k'], CAST(a AS INT[])", None),
+        ("regexp_replace(a, 'x(y)', '<\\1>')", "regexp_replace(a, 'x(y)', '<\\1>', '')"),
+        ("regexp_replace(a, 'x', '', 'i')", None),
+        ("regexp_replace(a, 'x', 'y', 'g')", None),
+        ("array_prepend(v, a)", "list_prepend(v, a)"),
         (
-            "SELECT regexp_replace(a, 'x(y)', '<\\1>') FROM t",
-            "SELECT regexp_replace(a, 'x(y)', '<\\1>', '') FROM t",
+            "regexp_like(a, 'x'), regexp_count(a, 'x'), regexp_count(a, b, 2)",
+            "regexp_like(a, 'x', ''), regexp_count(a, 'x', 1, ''), regexp_count(a, b, 2, '')",
         ),
-        ("SELECT regexp_replace(a, 'x', '', 'i') FROM t", None),
-        ("SELECT regexp_replace(a, 'x', 'y', 'g') FROM t", None),
-        ("SELECT array_prepend(v, a) FROM t", "SELECT list_prepend(v, a) FROM t"),
-        (
-            "SELECT regexp_like(a, 'x'), regexp_count(a, 'x'), regexp_count(a, b, 2) FROM t",
-            "SELECT regexp_like(a, 'x', ''), regexp_count(a, 'x', 1, ''), "
-            "regexp_count(a, b, 2, '') FROM t",
-        ),
-        ("SELECT regexp_instr(a, 'x', 2) FROM t", "SELECT regexp_instr(a, 'x', 2, 1, '') FROM t"),
-        ("SELECT regexp_like(a, 'x', 'i'), rlike(a, 'x'), regexp_extract(a, 'x') FROM t", None),
-        (
-            "SELECT a -> 'b' AS b, t.a -> 'b' -> 'c' FROM t",
-            "SELECT coalesce(a -> 'b', 'null') AS b, coalesce(t.a -> 'b' -> 'c', 'null') FROM t",
-        ),
-        (
-            "SELECT a -> k AS b, a -> concat(k, '') -> 'c' FROM t",
-            "SELECT coalesce(a -> k, 'null') AS b, coalesce(a -> concat_ws('', k, '') -> 'c', "
-            "'null') FROM t",
-        ),
-        ("SELECT a -> k ->> 'c', a -> 'b'::INT, a -> k = 'x', transform(xs, x -> x) FROM t", None),
-        ("SELECT a ->> 'b', (a -> 'b')::INT, x + 1 FROM t WHERE a -> 'b' = '1'", None),
+        ("regexp_instr(a, 'x', 2)", "regexp_instr(a, 'x', 2, 1, '')"),
+        ("regexp_like(a, 'x', 'i'), rlike(a, 'x'), regexp_extract(a, 'x')", None),
+        ("a -> k ->> 'c', a -> 'b'::INT, a -> k = 'x', transform(xs, x -> x)", None),
+        ('"a" || t."b"', "`a` || t.`b`"),
     ],
 )
-def test_query(query: str, expected: str | None) -> None:
+def test_expression(text: str, expected: str | None) -> None:
+    assert translate_query(text).text == (expected or text)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "SELECT a -> 'b' AS b, t.a -> 'b' -> 'c' AS c FROM t",
+            "SELECT coalesce(a -> 'b', 'null') AS b, coalesce(t.a -> 'b' -> 'c', 'null') AS c "
+            "FROM t",
+        ),
+        (
+            "SELECT a -> k AS b, a -> concat(k, '') -> 'c' AS c FROM t",
+            "SELECT coalesce(a -> k, 'null') AS b, coalesce(a -> concat_ws('', k, '') -> 'c', "
+            "'null') AS c FROM t",
+        ),
+        (
+            "SELECT a ->> 'b' AS b, (a -> 'b')::INT AS i, x + 1 AS x FROM t WHERE a -> 'b' = '1'",
+            None,
+        ),
+    ],
+)
+def test_written_query(query: str, expected: str | None) -> None:
     assert translate_query(query, is_written=True).text == (expected or query)
 
 
@@ -68,9 +78,9 @@ def test_only_scripts_of_arroyo_count_from_one(tmp_path: Path, options: str, exp
     path = tmp_path / "s.sql"
     path.write_text(
         f"CREATE TABLE t (a INT[], b INT GENERATED ALWAYS AS (a[1])) WITH ({options}, "
-        "format = 'json');\nSELECT a[1] FROM t;\n"
+        "format = 'json');\nSELECT a[1] AS c FROM t;\n"
     )
     app.plan(path)
     transforms = load([path], env={}).root.data()["transforms"]
-    assert transforms["result_query"]["sql"] == f"SELECT {expected} FROM t"
+    assert transforms["result_query"]["sql"] == f"SELECT {expected} AS c FROM t"
     assert transforms["t_generated"]["set"] == {"b": expected}

@@ -28,14 +28,14 @@ def test_names_of_queries(tmp_path: Path, options: str) -> None:
         f'CREATE TABLE users ("user id" BIGINT, country TEXT) WITH ({options});\n'
         'CREATE VIEW "the view" AS SELECT "user id", count(*) AS "n" FROM users\n'
         'WHERE "user id" > 5 AND country = \'a "text"\' GROUP BY "user id";\n'
-        'SELECT "user id" + 1 FROM "the view";',
+        'SELECT "user id" + 1 AS n FROM "the view";',
     )
     assert data["sources"]["users"]["schema"] == {"user id": "BIGINT", "country": "STRING"}
     assert data["transforms"]["the view"]["sql"] == (
         "SELECT `user id`, count(*) AS `n` FROM users\n"
         "WHERE `user id` > 5 AND country = 'a \"text\"' GROUP BY `user id`"
     )
-    assert data["transforms"]["result_query"]["sql"] == "SELECT `user id` + 1 FROM `the view`"
+    assert data["transforms"]["result_query"]["sql"] == "SELECT `user id` + 1 AS n FROM `the view`"
 
 
 def test_names_of_tables_and_functions(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ definition:
     assert data["transforms"]["n"]["sql"].splitlines() == [
         "SELECT rows.k, rows.a, `rows`.`B`, _gs_op FROM raw_rows AS `rows`",
         "UNION ALL SELECT k, a, b, _gs_op FROM (SELECT DISTINCT k, a, b FROM raw_rows r) x",
-        "UNION ALL SELECT count(*), 1, 2 FROM node_1st AS `1st`",
+        "UNION ALL SELECT count(*) AS `count(*)`, 1 AS `Int64(1)`, 2 AS `Int64(2)` "
+        "FROM node_1st AS `1st`",
     ]
 
 
@@ -111,7 +112,10 @@ def test_kinds_of_change_propagate(tmp_path: Path) -> None:
     assert sql("WITH a AS (SELECT k FROM i) SELECT k FROM a WHERE k > 1") == (
         "WITH a AS (SELECT k, _gs_op FROM i) SELECT k, _gs_op FROM a WHERE k > 1"
     )
-    assert sql("SELECT max(k) FROM i") == "SELECT max(k) FROM i"
+    assert sql("SELECT regexp_replace(k, 'a', '$1') AS k FROM i") == (
+        "SELECT regexp_replace(k, 'a', '$$1', 'g') AS k, _gs_op FROM i"
+    )
+    assert sql("SELECT max(k) FROM i") == "SELECT max(k) AS `max(i.k)` FROM i"
 
 
 def test_scripts_keep_the_kind_of_change(tmp_path: Path) -> None:

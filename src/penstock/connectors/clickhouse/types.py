@@ -98,6 +98,7 @@ class ClickhouseDialect(Dialect):
     deleted_column: str = ""
 
     def quote(self, name: str) -> str:
+        self.check_name(name)
         return quoted(name)
 
     def column(self, field: pa.Field) -> str:

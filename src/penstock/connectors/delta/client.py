@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRY_TIMEOUT, RETRIES = "3s", "30s", "10s", "
 LOG = "_delta_log"
 
 
+_UNSUPPORTED = re.compile(r"[\\\x00-\x1f\x7f]")
+
+
 @dataclass(frozen=True)
 class Location:
     """The location of a table."""
@@ -40,6 +44,12 @@ class Location:
             raise OptionError.of(
                 "path", message=f'the name of a table cannot have an encoded character: "{path}"',
                 hint="Rename the directory: delta-rs would use another one.",
+            )  # fmt: skip
+        if _UNSUPPORTED.search(path):
+            raise OptionError.of(
+                "path", code="invalid-name", hint="Choose another name.",
+                message=f"the path of a table cannot have a backslash or a control character: "
+                f"{path!r}",
             )  # fmt: skip
         if is_file:
             return cls(path)
@@ -62,9 +72,9 @@ class Location:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        if self.is_local and not Path(self.path, LOG).is_dir():
-            return None
         with convert_errors("open", self.path):
+            if self.is_local and not Path(self.path, LOG).is_dir():
+                return None
             try:
                 return DeltaTable(self.path, version, self.options)
             except TableNotFoundError:

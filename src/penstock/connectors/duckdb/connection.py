@@ -31,7 +31,10 @@ WHERE {OF_TABLE} AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')
 ORDER BY constraint_type, constraint_index
 """
 _PRIMARY_KEY = _KEYS.replace("('PRIMARY KEY', 'UNIQUE')", "('PRIMARY KEY')")
-_INDEXES = f"SELECT expressions FROM duckdb_indexes() WHERE {OF_TABLE} AND is_unique"
+_INDEXES = f"""
+SELECT CAST(expressions AS VARCHAR[]) FROM duckdb_indexes() WHERE {OF_TABLE} AND is_unique
+"""
+"""The columns of unique indexes, quoted where that is needed, or expressions."""
 _TABLES = """
 SELECT nullif(schema_name, 'main'), name
 FROM (SELECT schema_name, table_name AS name, internal FROM duckdb_tables()
@@ -121,8 +124,7 @@ class DuckdbConnection(DbapiConnection):
         columns = self.query(_COLUMNS, identifiers(table))
         quoted = {self.dialect.quote(name): name for name, *_ in columns}
         for (expressions,) in self.query(_INDEXES, identifiers(table)):
-            texts = [text.strip("'") for text in expressions.strip("[]").split(", ")]
-            names = [quoted.get(text) or quoted.get(self.dialect.quote(text)) for text in texts]
+            names = [quoted.get(text) or quoted.get(f'"{text}"') for text in expressions]
             if all(names):
                 keys.append(tuple(name for name in names if name))
         return keys

@@ -153,7 +153,7 @@ class IcebergTableConfig(Config):
     @classmethod
     def _check_table(cls, table: str) -> str:
         parts = table.split(".")
-        if len(parts) < 2 or not all(parts):
+        if len(parts) < 2 or not all(parts) or "\0" in table:
             raise ValueError("expected a namespace and a table, as shop.orders")
         return table
 
@@ -184,6 +184,8 @@ class IcebergSinkConfig(CompactingConfig, TargetConfig, IcebergTableConfig):
     """The partitions of a new table: columns or transforms of them, as `day(at)`, `bucket(16, id)`,
     `truncate(10, name)`; also `year`, `month` and `hour`. An existing table must have the same
     ones."""
+    location: StoragePath | None = None
+    """The directory of a new table, or its URL. By default the catalog chooses it."""
     table_properties: dict[str, str] = {}
     """Properties of a new table, as `{write.parquet.compression-codec: zstd}`."""
 

@@ -103,7 +103,7 @@ class IcebergSink(CompactingSink[IcebergSinkConfig]):
         config = self.config
         if self._access.open() is None and config.create:
             key = self.primary_key if self.mode == "upsert" else ()
-            create_table(self._access, columns, key, config.partition_by, config.table_properties)
+            create_table(self._access, columns, key, config)
         self._check_table(self._access.require(HINT))
 
     def open(self) -> Target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.iceberg.client import TableAccess
+from penstock.connectors.iceberg.config import IcebergSinkConfig
 from penstock.connectors.iceberg.errors import convert_errors
 from penstock.connectors.iceberg.partitioning import Partitioning, described, partition_spec
 from penstock.connectors.iceberg.types import iceberg_schema, iceberg_type, row_schema
@@ -74,21 +75,21 @@ class Target:
 
 
 def create_table(
-    access: TableAccess, columns: pa.Schema, key: Sequence[str], partition_by: Sequence[str],
-    properties: Mapping[str, str],
-) -> None:  # fmt: skip
+    access: TableAccess, columns: pa.Schema, key: Sequence[str], config: IcebergSinkConfig
+) -> None:
     """Creates a table and its namespace, unless another writer does it first."""
     from pyiceberg.exceptions import TableAlreadyExistsError
 
     schema = iceberg_schema(columns, key)
-    spec = partition_spec(partition_by, schema)
+    spec = partition_spec(config.partition_by, schema)
     access.prepare_directories()
     with convert_errors("create", access.name):
         access.catalog.create_namespace_if_not_exists(access.name.rpartition(".")[0])
         try:
             access.catalog.create_table(
-                access.name, schema, partition_spec=spec, properties=dict(properties)
-            )
+                access.name, schema, config.location, spec,
+                properties=dict(config.table_properties),
+            )  # fmt: skip
         except TableAlreadyExistsError:
             return
 

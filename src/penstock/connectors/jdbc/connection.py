@@ -211,6 +211,12 @@ class JdbcConnection(DbapiConnection):
 
     def _target(self, table: TableName, rows: pa.RecordBatch) -> list[JdbcColumn]:
         known = {column.name: column for column in self._call(self._known_columns, table) or ()}
+        missing = next((name for name in rows.schema.names if name not in known), None)
+        if missing is not None:
+            raise Permanent(
+                f'the table "{table}" has no column "{missing}" any more', code="unknown-column",
+                hint="Start the run again.",
+            )  # fmt: skip
         return [known[name] for name in rows.schema.names]
 
     def _execute(self, text: str, parameters: Sequence[Any]) -> int:

@@ -116,7 +116,7 @@ def standard(system: str, quotation: str) -> JdbcDialect:
 
 _H2 = H2Dialect(
     _types("H2", int8="TINYINT", string="CHARACTER VARYING", json="JSON", list="{element} ARRAY"),
-    upserts="statement", key_types={}, texts_as_bytes=frozenset({"json"}),
+    upserts="statement", key_types={}, texts_as_bytes=frozenset({"json"}), max_name=256,
 )  # fmt: skip
 _HSQLDB = JdbcDialect(
     _types(
@@ -124,12 +124,13 @@ _HSQLDB = JdbcDialect(
         binary="LONGVARBINARY",
     ),
     compares_rows=False, key_types={}, properties={"shutdown": "true"}, times_as_texts=True,
+    max_name=128,
 )  # fmt: skip
 _DERBY = JdbcDialect(
-    _types("Derby", double="DOUBLE", timestamp="TIMESTAMP"),
+    replace(_types("Derby", double="DOUBLE", timestamp="TIMESTAMP"), max_digits=31),
     compares_rows=False, limit=_FETCH_FIRST, creates_if_missing=False, shutdown=";shutdown=true",
     system_properties={"derby.stream.error.file": os.devnull},
-    key_types={"string": "VARCHAR(255)", "binary": "VARCHAR(255) FOR BIT DATA"},
+    key_types={"string": "VARCHAR(255)", "binary": "VARCHAR(255) FOR BIT DATA"}, max_name=128,
 )  # fmt: skip
 _POSTGRES = JdbcDialect(
     _types(
@@ -139,7 +140,7 @@ _POSTGRES = JdbcDialect(
     ),
     upserts="statement", key_types={},
     # Texts are converted to the types of columns, such as uuid and jsonb.
-    properties={"stringtype": "unspecified"},
+    properties={"stringtype": "unspecified"}, max_name=63, name_unit="bytes",
 )  # fmt: skip
 _MYSQL = JdbcDialect(
     _types(

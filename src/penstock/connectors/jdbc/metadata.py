@@ -95,11 +95,11 @@ class Metadata:
         """Returns the columns that need a value in each new row."""
         catalog, schema, name = self._place(table)
         result = self._data.getColumns(catalog, self._pattern(schema), self._pattern(name), None)
-        fields = ("COLUMN_NAME", "IS_NULLABLE", "COLUMN_DEF", "IS_AUTOINCREMENT")
+        fields = ("TABLE_NAME", "COLUMN_NAME", "IS_NULLABLE", "COLUMN_DEF", "IS_AUTOINCREMENT")
         return {
             row["COLUMN_NAME"]
             for row in _rows(result, *fields)
-            if row["IS_NULLABLE"] == "NO" and not row["COLUMN_DEF"]
+            if row["TABLE_NAME"] == name and row["IS_NULLABLE"] == "NO" and not row["COLUMN_DEF"]
             and row["IS_AUTOINCREMENT"] != "YES"
         }  # fmt: skip
 
@@ -138,13 +138,19 @@ class Metadata:
         return self._catalog or None, qualifier, table.name
 
     def _pattern(self, name: str | None) -> str | None:
-        """Returns the pattern that matches a name only."""
+        """Returns the pattern of a name.
+
+        It also matches names with another character in place of an escape character, which drivers
+        read differently.
+        """
         escape = _text(self._data.getSearchStringEscape())
         if name is None or not escape:
             return name
-        for special in (escape, "_", "%"):
-            name = name.replace(special, escape + special)
-        return name
+        parts = [
+            part.replace("_", f"{escape}_").replace("%", f"{escape}%")
+            for part in name.split(escape)
+        ]
+        return "_".join(parts)
 
 
 def _rows(result: Any, *names: str) -> Iterator[Mapping[str, str]]:

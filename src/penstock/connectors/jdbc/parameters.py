@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from penstock.connectors.jdbc.dialects import JdbcDialect
 from penstock.connectors.jdbc.types import ARRAY, JdbcColumn
-from penstock.core.errors import Rejected
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.values import check_second_digits
@@ -127,9 +126,10 @@ class RowSetter:
         def set_array(statement: Any, index: int, values: list[Any]) -> None:
             statement.setArray(index, self._client.createArrayOf(name, values))
 
+        as_bytes = name.lower() in self._dialect.texts_as_bytes
         lists = [
             None if not value.is_valid
-            else [_element(each) for each in value.values]
+            else [_element(each, as_bytes=as_bytes) for each in value.values]
             for value in column
         ]  # fmt: skip
         return _nullable(set_array, target.code), lists
@@ -142,8 +142,8 @@ def _time_texts(times: pa.Array, target: JdbcColumn) -> list[str | None]:
     return [None if text is None else f"{text}{offset}" for text in texts]
 
 
-def _element(value: pa.Scalar) -> Any:
-    """Returns an element of an array as the drivers convert it."""
+def _element(value: pa.Scalar, *, as_bytes: bool) -> Any:
+    """Returns an element of an array as the drivers convert it; with `as_bytes` a text as bytes."""
     type_ = value.type
     if not value.is_valid:
         return None
@@ -153,9 +153,15 @@ def _element(value: pa.Scalar) -> Any:
         )
     if pa.types.is_floating(type_):
         return java_class("java.lang.Double")(value.as_py())
-    if pa.types.is_binary(type_):
-        raise Rejected("lists of binary values are not supported", code="wrong-type")
-    return leaf_text(value)
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return _java_bytes(value.as_py())
+    return _java_bytes(leaf_text(value).encode()) if as_bytes else leaf_text(value)
+
+
+def _java_bytes(value: bytes) -> Any:
+    import jpype
+
+    return jpype.JArray(jpype.JByte)(value)
 
 
 def _by(method: str) -> Set:

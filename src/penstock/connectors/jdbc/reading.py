@@ -6,6 +6,8 @@ until they are converted to the columns of a source.
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -116,7 +118,7 @@ def _getter(column: JdbcColumn, times_as_texts: bool) -> tuple[Get, pa.DataType]
     if pa.types.is_binary(type_):
         return _bytes, type_
     if pa.types.is_list(type_):
-        return _texts_of_array, pa.list_(pa.string())
+        return _ArrayGetter(is_json=column.has_json_elements), pa.list_(pa.string())
     if times_as_texts and pa.types.is_temporal(type_):
         return _time_text, pa.string()
     if column.is_zoned:
@@ -172,15 +174,36 @@ class _TimeGetter:
         return _text(result, index)
 
 
-def _texts_of_array(result: Any, index: int) -> list[str | None] | None:
-    value = result.getArray(index)
-    return None if value is None else [_element_text(each) for each in value.getArray()]
+class _ArrayGetter:
+    """A getter of arrays as lists of texts. The elements of an array of JSON may be bytes."""
 
+    def __init__(self, *, is_json: bool) -> None:
+        self._is_json = is_json
 
-def _element_text(value: Any) -> str | None:
-    """Returns the text of an element of an array: a number, a text or a time of `java.sql`."""
-    if value is None:
-        return None
-    if isinstance(value, java_class("java.sql.Timestamp")):
-        return str(value.toLocalDateTime())
-    return str(value)
+    def __call__(self, result: Any, index: int) -> list[str | None] | None:
+        value = result.getArray(index)
+        return None if value is None else [self._text(each) for each in value.getArray()]
+
+    def _text(self, value: Any) -> str | None:
+        """Returns the text of a number, a text, bytes, or a time; JSON for an array."""
+        import jpype
+
+        if value is None:
+            return None
+        if isinstance(value, java_class("java.sql.Timestamp")):
+            return str(value.toLocalDateTime())
+        if isinstance(value, java_class("java.sql.Blob")):
+            value = value.getBytes(1, int(value.length()))
+        if isinstance(value, jpype.JArray(jpype.JByte)):
+            data = bytes(value)
+            return data.decode() if self._is_json else base64.b64encode(data).decode()
+        if isinstance(value, java_class("java.sql.Array")):
+            value = value.getArray()
+        if isinstance(value, jpype.JArray):
+            return f"[{', '.join(map(self._json, value))}]"
+        return str(value)
+
+    def _json(self, value: Any) -> str:
+        is_number = isinstance(value, java_class("java.lang.Number"))
+        text = self._text(value)
+        return str(text) if is_number else json.dumps(text, ensure_ascii=False)

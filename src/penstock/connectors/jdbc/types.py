@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database import TypeMap
@@ -44,7 +45,8 @@ _ELEMENTS: Mapping[str, pa.DataType] = {
     "float4": pa.float32(), "real": pa.float32(), "float8": pa.float64(), "double": pa.float64(),
     "double precision": pa.float64(), "date": pa.date32(), "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
-    "timestamp with time zone": pa.timestamp("us", tz="UTC"),
+    "timestamp with time zone": pa.timestamp("us", tz="UTC"), "bytea": pa.binary(),
+    "binary varying": pa.binary(), "binary large object": pa.binary(),
 }  # fmt: skip
 
 
@@ -70,6 +72,11 @@ class JdbcColumn:
     def is_json(self) -> bool:
         """Whether the column has JSON."""
         return _JSON_NAMES.fullmatch(self.type_name) is not None
+
+    @property
+    def has_json_elements(self) -> bool:
+        """Whether the column has arrays of JSON."""
+        return _JSON_NAMES.fullmatch(self.element_name) is not None
 
     @property
     def is_zoned(self) -> bool:
@@ -126,8 +133,25 @@ _LEAVES: Mapping[int, pa.DataType] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
 class JdbcTypes(TypeMap):
-    """The types of a system, which accepts columns that store each value of the rows."""
+    """The types of a system, which accepts columns that store each value of the rows.
+
+    `max_digits` is the maximum precision of its decimals.
+    """
+
+    max_digits: int = 38
+
+    def column_type(self, field: pa.Field) -> str:
+        if pa.types.is_decimal(field.type) and field.type.precision > self.max_digits:
+            raise PlanError(
+                f'column "{field.name}": {self.system} has no decimals of {field.type.precision} '
+                f"digits, only of {self.max_digits}",
+                code="unsupported-type",
+                hint=f"Convert the column in a transform: CAST({field.name} AS "
+                f"DECIMAL({self.max_digits}, 6)), or AS STRING.",
+            )
+        return super().column_type(field)
 
     def accepts(self, written: pa.Field, target: pa.Field) -> bool:
         source, stored = written.type, target.type

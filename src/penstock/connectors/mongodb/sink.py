@@ -127,9 +127,10 @@ class MongodbSink(Sink[MongodbSinkConfig]):
                     expected="Convert the column to STRING in a transform.",
                 )  # fmt: skip
         for name in columns.names:
-            if not name or name.startswith("$"):
+            if not name or name.startswith("$") or "\0" in name:
+                written = name.replace("\0", "\\0")
                 yield PlanError(
-                    f'column "{name}": MongoDB has no field of this name', code="invalid-name",
+                    f'column "{written}": MongoDB has no field of this name', code="invalid-name",
                     hint="Rename the column in a transform.",
                 )  # fmt: skip
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError
 from penstock.sdk.database import Dialect, TypeMap
+from penstock.sdk.database.names import invalid_name
 from penstock.sdk.database.types import Parse, always, kind_of
 
 _MAX_PRECISION = 38
@@ -76,16 +76,15 @@ TYPES = TypeMap(
 class MysqlDialect(Dialect):
     """The SQL of MySQL and MariaDB."""
 
-    def column(self, field: pa.Field) -> str:
-        name = field.name
-        if len(name) > _MAX_NAME or name.endswith(" ") or any(ord(char) > 0xFFFF for char in name):
-            raise PlanError(
-                f'column "{name}": expected a name of {_MAX_NAME} characters at most, without a '
-                "space at its end and characters beyond U+FFFF",
-                code="invalid-name",
-                hint="Rename the column in a transform.",
+    def check_name(self, name: str) -> None:
+        super().check_name(name)
+        ends_with_space = name.endswith((" ", "\t", "\n", "\v", "\f", "\r"))
+        if len(name) > _MAX_NAME or ends_with_space or any(ord(char) > 0xFFFF for char in name):
+            raise invalid_name(
+                name,
+                f"expected a name of {_MAX_NAME} characters at most, without a space at its end "
+                "and characters beyond U+FFFF",
             )
-        return super().column(field)
 
     def key_column(self, field: pa.Field) -> str:
         kind = kind_of(field)

@@ -7,22 +7,40 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 COLUMNS = """
-SELECT a.attname, format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid),
-       CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END),
+SELECT a.attname, a.atttypid::int8, a.atttypmod,
        a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+FROM pg_attribute a
 WHERE a.attrelid = to_regclass(\0) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 """
-"""The columns of a table: name, type, and whether a row requires a value."""
-TYPE_NAME = "SELECT format_type(\0::oid, \0::int)"
-"""The text of a type and a modifier."""
-BASE_TYPE = """
-SELECT format_type(coalesce(nullif(t.typbasetype, 0), t.oid),
-       CASE WHEN t.typbasetype = 0 THEN \0::int ELSE t.typtypmod END)
-FROM pg_type t WHERE t.oid = \0::oid
+"""The columns of a table: name, type, modifier, and whether a row requires a value."""
+_PARTS = """
+SELECT 1 AS place, t.typbasetype AS type, t.typtypmod AS modifier WHERE t.typtype = 'd'
+UNION ALL SELECT 1, t.typelem, r.modifier
+FROM pg_type item WHERE item.oid = t.typelem AND item.typarray = t.oid AND item.typdelim = ','
+UNION ALL SELECT a.attnum, a.atttypid, a.atttypmod FROM pg_attribute a
+WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL SELECT 1, g.rngsubtype, -1
+FROM pg_range g WHERE t.oid IN (g.rngtypid, (to_jsonb(g) ->> 'rngmultitypid')::oid)
 """
-"""The text of a type; of a domain, that of its base type."""
+STRUCTURES = f"""
+WITH RECURSIVE r (type, modifier) AS (
+    SELECT * FROM unnest(\0::oid[], \0::int[])
+    UNION
+    SELECT part.type, part.modifier FROM r JOIN pg_type t ON t.oid = r.type, LATERAL ({_PARTS}) part
+)
+SELECT r.type::int8, r.modifier, format_type(r.type, r.modifier),
+       CASE WHEN t.typtype = 'd' THEN 'domain' WHEN t.typtype = 'c' THEN 'row'
+            WHEN t.typtype IN ('r', 'm') THEN 'range' WHEN parts.numbers <> '[]' THEN 'array'
+            ELSE 'plain' END,
+       parts.numbers, CASE WHEN r.type = 'money'::regtype THEN 0::money::text END
+FROM r JOIN pg_type t ON t.oid = r.type, LATERAL (
+    SELECT coalesce(
+        json_agg(json_build_array(type::int8, modifier) ORDER BY place), '[]')::text AS numbers
+    FROM ({_PARTS}) part
+) parts
+"""
+"""The types that others consist of: type, modifier, name, kind, numbers of parts, zero of money."""
 KEYS = """
 SELECT i.indisprimary, array_to_json(array(
     SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)

@@ -15,7 +15,8 @@ import pyarrow as pa
 from penstock.connectors.postgres import catalog
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.errors import translate_error
-from penstock.connectors.postgres.texts import as_texts, parse_csv, to_csv
+from penstock.connectors.postgres.structure import TEXT, Number, Structure, structures
+from penstock.connectors.postgres.texts import Target, as_texts, parse_csv, to_csv
 from penstock.connectors.postgres.types import DIALECT, TYPES
 from penstock.core.errors import PenstockError
 from penstock.core.secret import revealed
@@ -40,7 +41,7 @@ class PostgresConnection(DbapiConnection):
         import psycopg
 
         self.config = config
-        self._targets: dict[TableName, pa.Schema] = {}
+        self._targets: dict[TableName, Target] = {}
         with self._translated():
             client = psycopg.connect(
                 **connect_options(config), autocommit=autocommit,
@@ -62,23 +63,31 @@ class PostgresConnection(DbapiConnection):
         yield from parts
 
     def columns(self, table: TableName) -> pa.Schema | None:
-        fields = []
-        for name, declared, required in self.query(catalog.COLUMNS, (self.dialect.table(table),)):
-            field = TYPES.field(name, declared, nullable=not required)
-            assert field is not None
-            fields.append(with_declared(field, declared))
-        if not fields:
+        rows = self.query(catalog.COLUMNS, (self.dialect.table(table),))
+        if not rows:
             self._targets.pop(table, None)
             return None
-        self._targets[table] = pa.schema(fields)
-        return self._targets[table]
+        types = self.structures([(type_, modifier) for _, type_, modifier, _ in rows])
+        fields = [
+            with_declared(_field(name, type_, nullable=not required), type_.name)
+            for (name, _, _, required), type_ in zip(rows, types, strict=True)
+        ]
+        names = (name for name, *_ in rows)
+        self._targets[table] = Target(pa.schema(fields), dict(zip(names, types, strict=True)))
+        return self._targets[table].columns
 
-    def column_of_type(self, name: str, type_: int, modifier: int) -> pa.Field:
-        """Returns a column of a type and a modifier of the catalog, of STRING if it is dropped."""
-        rows = self.query(catalog.BASE_TYPE, (modifier, type_))
-        field = TYPES.field(name, rows[0][0] if rows else "text")
-        assert field is not None
-        return field
+    def structures(self, numbers: Sequence[Number]) -> list[Structure]:
+        """Returns the types of numbers of the catalog; `text` for types that are dropped."""
+        parameters = [
+            f"{{{','.join(str(number[place]) for number in numbers)}}}" for place in (0, 1)
+        ]
+        found = structures(self.query(catalog.STRUCTURES, parameters))
+        return [found.get(number, TEXT) for number in numbers]
+
+    def columns_of_types(self, names: Sequence[str], numbers: Sequence[Number]) -> pa.Schema:
+        """Returns columns of types of the catalog."""
+        types = self.structures(numbers)
+        return pa.schema([_field(name, type_) for name, type_ in zip(names, types, strict=True)])
 
     def query_columns(self, query: str) -> pa.Schema:
         """Returns the columns of a query."""
@@ -86,11 +95,9 @@ class PostgresConnection(DbapiConnection):
             self._call(cursor.execute, f"SELECT * FROM ({query}) AS penstock_query LIMIT 0")
             result = cursor.pgresult
             places = range(result.nfields)
-            types = [(result.ftype(place), result.fmod(place)) for place in places]
+            numbers = [(result.ftype(place), result.fmod(place)) for place in places]
             names = [result.fname(place).decode() for place in places]
-        declared = [self.query(catalog.TYPE_NAME, each)[0][0] for each in types]
-        fields = [TYPES.field(*each) for each in zip(names, declared, strict=True)]
-        return pa.schema([field for field in fields if field is not None])
+        return self.columns_of_types(names, numbers)
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         rows = self.query(catalog.KEYS, (self.dialect.table(table),))
@@ -178,7 +185,7 @@ class PostgresConnection(DbapiConnection):
     def _next_row(self, copy: Any) -> bytes:
         return bytes(copy.read())
 
-    def _copy(self, table: TableName, rows: pa.RecordBatch, target: pa.Schema) -> None:
+    def _copy(self, table: TableName, rows: pa.RecordBatch, target: Target) -> None:
         texts, names = as_texts(rows, target), self.dialect.quote_all(rows.schema.names)
         statement = f"COPY {self.dialect.table(table)} ({names}) FROM STDIN (FORMAT csv)"
         with (
@@ -201,10 +208,10 @@ class PostgresConnection(DbapiConnection):
     def _drop_stage(self) -> None:
         self.execute(f"DROP TABLE {self.dialect.table(_STAGE)}")
 
-    def _target(self, table: TableName) -> pa.Schema:
-        target = self._targets.get(table) or self.columns(table)
-        assert target is not None
-        return target
+    def _target(self, table: TableName) -> Target:
+        if table not in self._targets:
+            self.columns(table)
+        return self._targets[table]
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -264,6 +271,12 @@ def connect_options(config: ConnectionConfig) -> dict[str, Any]:
             "sslpassword": revealed(tls.key_password),
         }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _field(name: str, type_: Structure, *, nullable: bool = True) -> pa.Field:
+    field = TYPES.field(name, type_.name, nullable=nullable)
+    assert field is not None
+    return field
 
 
 def _numbered(statement: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
-from penstock.sdk.database.errors import UNREACHABLE, ServerErrors
+from penstock.sdk.database.errors import ServerErrors
 
 _REJECTED = ("22", "23", "44", "54000", "P0001")
 """Values, constraints, views with a check, rows that are too large, and RAISE in triggers."""
@@ -24,8 +24,11 @@ _HINTS = {
 }
 _AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
 _COPIED_COLUMN = re.compile(r"^COPY .*, line \d+, column (.*?)(?:: .*|$)", re.MULTILINE)
-"""The context of an error in a value that is copied, which the server abbreviates."""
-_TOO_MANY = re.compile("too many connections|connection slots")
+"""The context of an error in a value that is copied, which the server abbreviates.
+
+Types have states of their own, such as that of an unknown table for `regclass`.
+"""
+_TOO_MANY = re.compile("too many (connections|clients)|connection slots")
 
 
 def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
@@ -37,8 +40,9 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     state = error.sqlstate or ""
     reason = _reason(error)
     errors = ServerErrors(config.address)
+    rejected = Rejected(f"PostgreSQL rejects the row: {reason}", code="rejected")
     if state.startswith(_REJECTED):
-        return Rejected(f"PostgreSQL rejects the row: {reason}", code="rejected")
+        return rejected
     if state == "42501":
         hint = "Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ..."
         return errors.authorization(reason, hint)
@@ -46,19 +50,22 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
         return _connection_error(reason, errors)
     if state.startswith(_TRANSIENT):
         return errors.busy(reason, _HINTS.get(state))
+    if _COPIED_COLUMN.search(error.diag.context or ""):
+        return rejected
     return errors.statement(reason)
 
 
 def _connection_error(reason: str, errors: ServerErrors) -> PenstockError:
     """Returns the error of a connection that failed, for which the client has no SQLSTATE."""
+    if _TOO_MANY.search(reason):
+        return errors.busy(reason, _HINTS["53300"])
     if "certificate" in reason or "SSL" in reason:
         return errors.tls(reason)
     if any(text in reason for text in _AUTHENTICATION):
         return errors.authentication(reason)
     if re.search('database ".*" does not exist', reason):
         return errors.unknown_database(reason)
-    hint = _HINTS["53300"] if _TOO_MANY.search(reason) else UNREACHABLE
-    return errors.unreachable(reason, hint)
+    return errors.unreachable(reason)
 
 
 def _reason(error: Any) -> str:

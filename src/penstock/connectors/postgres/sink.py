@@ -23,7 +23,8 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
     schema of the table. With `mode: upsert` rows replace the rows with their primary key, and
     deletes remove rows; with `mode: replace` the table has the rows of the last batch. Deferred
     constraints are checked within the batch. A row that a constraint, a type or a trigger rejects
-    becomes a dead letter, as does a text with the character NUL.
+    becomes a dead letter, as does a text with the character NUL, and a value that its column would
+    round, cut or wrap, also within a composite type or a range.
 
     The user needs the privileges INSERT and SELECT on the table, UPDATE and DELETE for upserts,
     TEMPORARY on the database, and CREATE on the schema for a new table and `penstock_batches`.

@@ -44,9 +44,11 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     with the pipeline.
 
     The columns are those of the table. `numeric` without a precision is DECIMAL(38, 18); declare
-    the column as STRING in `schema` for other numbers. Types without a counterpart, such as enums,
-    ranges and intervals, are STRING. A value that does not fit its column, such as an infinite
-    date, becomes a dead letter.
+    the column as STRING in `schema` for other numbers. A domain has its base type, also in arrays.
+    Types without a counterpart, such as enums, composite types, ranges, intervals and geometric
+    types, are STRING, with the text of PostgreSQL; that of `money` follows `lc_monetary`. A value
+    that does not fit its column becomes a dead letter, such as an infinite date, or an array of
+    several dimensions or of another lower bound than 1: declare the column as STRING to read them.
 
     ```yaml
     type: postgres

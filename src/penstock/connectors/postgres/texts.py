@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import base64
 import io
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from penstock.connectors.postgres.literals import parse_array
 from penstock.connectors.postgres.stored import check_stored
+from penstock.connectors.postgres.structure import Structure
 from penstock.core.errors import Rejected
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.type_names import is_list
-from penstock.sdk.database.texts import JsonText, parse_json, rows_of_texts
+from penstock.sdk.database.texts import parse_json, rows_of_texts
 
 
 class _Conversion(TextConversion):
@@ -72,15 +73,22 @@ def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
     return table.combine_chunks().to_batches()[0]
 
 
-def as_texts(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+class Target(NamedTuple):
+    """The columns of a table that is written, and the structures of their types."""
+
+    columns: pa.Schema
+    types: Mapping[str, Structure]
+
+
+def as_texts(rows: pa.RecordBatch, target: Target) -> pa.RecordBatch:
     """Returns rows in forms that CSV has without loss, for columns of `target`.
 
     Raises Rejected for a value that its column would change, or a text with the character NUL.
     """
     arrays = []
     for column, field in zip(rows.columns, rows.schema, strict=True):
-        check_stored(column, target.field(field.name))
-        arrays.append(_as_text(column, field, target.field(field.name)))
+        check_stored(column, field.name, target.types[field.name])
+        arrays.append(_as_text(column, field, target.columns.field(field.name)))
         _check_nul(arrays[-1], field.name)
     return pa.RecordBatch.from_arrays(arrays, rows.schema.names)
 
@@ -124,7 +132,10 @@ def _item_literal(value: pa.Scalar) -> str:
     if not value.is_valid:
         return "NULL"
     binary = pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type)
-    text = f"\\x{value.as_py().hex()}" if binary else leaf_text(value)
+    if binary:
+        text = f"\\x{value.as_py().hex()}"
+    else:
+        text = _array_literal(value) if is_list(value.type) else leaf_text(value)
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -142,48 +153,18 @@ def _bytes(text: str | None) -> bytes | None:
 
 def _parsed(text: str, type_: pa.DataType) -> Any:
     if is_list(type_) and not text.startswith("["):
-        items = parse_array(text)
-        _check_dimensions(items, type_.value_type)
-        return items
+        return _items(parse_array(text), type_.value_type)
     return parse_json(text, type_)
 
 
-def _check_dimensions(items: list[Any], type_: pa.DataType) -> None:
-    """Raises ValueError if an array has more dimensions than its column."""
-    for item in items:
-        if isinstance(item, list):
-            if not is_list(type_):
-                raise ValueError("expected an array of fewer dimensions")
-            _check_dimensions(item, type_.value_type)
+def _items(items: list[Any], type_: pa.DataType) -> list[Any]:
+    """Returns the items of an array, of which an array of a domain is a text.
 
-
-_ARRAY_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)|([{},])', re.DOTALL)
-
-
-def parse_array(text: str) -> list[Any]:
-    """Parses the text of an array, such as `{1,NULL,"a b"}`, whose items may be JSON.
-
-    Raises ValueError.
-
-    Source: https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
+    Raises ValueError if the array has more dimensions than its column.
     """
-    root: list[Any] = []
-    nesting, position = [root], 0
-    while position < len(text):
-        match = _ARRAY_TOKEN.match(text, position)
-        if match is None:
-            raise ValueError("expected an array")
-        quoted, plain, mark = match.groups()
-        position = match.end()
-        if mark == "{":
-            nesting[-1].append([])
-            nesting.append(nesting[-1][-1])
-        elif mark == "}":
-            nesting.pop()
-        elif plain is not None:
-            nesting[-1].append(None if plain == "NULL" else JsonText(plain))
-        elif mark is None:
-            nesting[-1].append(JsonText(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL)))
-    if len(nesting) != 1 or len(root) != 1 or not isinstance(root[0], list):
-        raise ValueError("expected an array")
-    return root[0]
+    if is_list(type_):
+        lists = [parse_array(item) if isinstance(item, str) else item for item in items]
+        return [None if item is None else _items(item, type_.value_type) for item in lists]
+    if any(isinstance(item, list) for item in items):
+        raise ValueError("expected an array of fewer dimensions")
+    return items

@@ -6,6 +6,7 @@ import re
 
 import pyarrow as pa
 
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database import Dialect, TypeMap
 from penstock.sdk.database.types import always, declared_type
 
@@ -33,6 +34,8 @@ class PostgresTypes(TypeMap):
     def accepts(self, written: pa.Field, target: pa.Field) -> bool:
         is_exact = pa.types.is_decimal(written.type) or pa.types.is_integer(written.type)
         if is_exact and declared_type(target) == "numeric":
+            return True
+        if is_list(target.type) and written.type == target.type:
             return True
         return super().accepts(written, target)
 
@@ -79,4 +82,4 @@ TYPES: TypeMap = PostgresTypes(
     ],
     json=r"jsonb?",
 )
-DIALECT = Dialect(TYPES, parameter="\0")
+DIALECT = Dialect(TYPES, parameter="\0", max_name=63, name_unit="bytes")

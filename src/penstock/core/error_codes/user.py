@@ -39,7 +39,7 @@ USER_CODES: Mapping[str, str] = {
     "invalid-function": "The definition of a Python function is not supported.",
     "invalid-interval": "An interval in SQL is invalid.",
     "invalid-json-path": "A JSON path in SQL is invalid.",
-    "invalid-name": "A name has characters that are not allowed.",
+    "invalid-name": "A name has characters that are not allowed, or is too long.",
     "invalid-option": "The value of an option is invalid.",
     "invalid-path": "The path of an HTTP route is invalid.",
     "invalid-pattern": "A regular expression is invalid.",

@@ -52,7 +52,7 @@ _lock = threading.Lock()
 def keep_until_end(query: StreamingQuery, callback: Callback) -> None:
     """Closes the callback of a query some time after the end of the query: at the next call.
 
-    Java then forgets the query, too.
+    The objects of Java that hold the query are freed then, too.
     """
     with _lock:
         _open.append((query, callback))

@@ -35,6 +35,8 @@ class DebeziumJsonConfig(Config):
     """Read timestamps with digits below a microsecond as errors, or truncate them."""
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970."""
+    timestamp_zone: Literal["utc", "none"] = "utc"
+    """With `timestamps: iso`, write a TIMESTAMP with the zone `Z`, or without a zone."""
     decimals: Decimals = "number"
     """The form of DECIMAL in rows: numbers, texts, or `bytes`: base64 of the unscaled value, as
     Kafka Connect and Debezium write by default."""
@@ -96,6 +98,7 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
             timestamps=config.timestamps,
             nanoseconds=config.nanoseconds,
             timestamp_numbers=config.timestamp_numbers,
+            timestamp_zone=config.timestamp_zone,
             decimals=config.decimals,
             nulls="keep",
         )

@@ -118,6 +118,13 @@ class TableSourceConfig(CursorConfig):
             TableName.parse(value)
         return value
 
+    @field_validator("query")
+    @classmethod
+    def _check_query(cls, value: str | None) -> str | None:
+        if value is not None and "\0" in value:
+            raise ValueError("expected a query without NUL")
+        return value
+
     @model_validator(mode="after")
     def _check_one_option(self) -> TableSourceConfig:
         if (self.table is None) == (self.query is None):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.sdk.database.names import TableName
+from penstock.sdk.database.names import TableName, check_no_nul, invalid_name
 from penstock.sdk.database.types import TypeMap
 
 
@@ -33,6 +33,9 @@ class Dialect:
     """The clause after ORDER BY that limits the number of rows."""
     table_options: str = ""
     """The text after the columns of a new table."""
+    max_name: int | None = None
+    """The greatest length of a name, in bytes or in characters."""
+    name_unit: Literal["bytes", "characters"] = "characters"
 
     @property
     def system(self) -> str:
@@ -40,8 +43,18 @@ class Dialect:
         return self.types.system
 
     def quote(self, name: str) -> str:
-        """Returns a quoted name."""
+        """Returns a quoted name. Raises PlanError for a name that the system does not have."""
+        self.check_name(name)
         return f"{self.quotation}{name.replace(self.quotation, self.quotation * 2)}{self.quotation}"
+
+    def check_name(self, name: str) -> None:
+        """Raises PlanError for a name that the system rejects, or reads as another one."""
+        check_no_nul(name, self.system)
+        length = len(name.encode() if self.name_unit == "bytes" else name)
+        if self.max_name is not None and length > self.max_name:
+            raise invalid_name(
+                name, f"a name of {self.system} has {self.max_name} {self.name_unit} at most"
+            )
 
     def quote_all(self, names: Iterable[str]) -> str:
         """Returns a list of quoted names."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from penstock.core.errors import PlanError
+
 _PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^."`\s][^."`]*)')
 
 _PLAIN = re.compile(r'[^."`\s](?:[^."`]*[^."`\s])?')
@@ -22,6 +24,8 @@ class TableName:
 
         Raises ValueError.
         """
+        if "\0" in text:
+            raise ValueError("expected the name of a table without NUL")
         parts, position = [], 0
         while True:
             match = _PART.match(text, position)
@@ -62,3 +66,17 @@ class TableName:
             part if _PLAIN.fullmatch(part) else '"{}"'.format(part.replace('"', '""'))
             for part in self.parts
         )
+
+
+def invalid_name(name: str, reason: str) -> PlanError:
+    """Returns the error of a name of a table or a column that a system does not have."""
+    return PlanError(
+        f'the name "{name}" is not valid: {reason}', code="invalid-name",
+        hint="Rename the column in a transform, or choose another name for the table.",
+    )  # fmt: skip
+
+
+def check_no_nul(name: str, system: str) -> None:
+    """Raises PlanError for a name with NUL, which ends a text in many systems."""
+    if "\0" in name:
+        raise invalid_name(name.replace("\0", "\\0"), f"a name of {system} has no NUL")

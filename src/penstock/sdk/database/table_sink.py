@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, Permanent, PlanError
+from penstock.core.errors import OptionError, Permanent, PlanError, RecordError
 from penstock.core.text import did_you_mean
 from penstock.sdk.columns.names import find_name, fold
 from penstock.sdk.database.config import DatabaseSinkConfig
@@ -20,6 +20,8 @@ from penstock.sdk.schema_changes import SchemaChanges, as_written
 from penstock.sdk.sink import Sink, Writer
 
 T = TypeVar("T", bound=DatabaseSinkConfig)
+_NAME_BYTES = 63
+"""The size of a name that all systems have."""
 
 
 class TableSink(Sink[T], Generic[T]):
@@ -76,7 +78,7 @@ class TableSink(Sink[T], Generic[T]):
 
     def prepare(self, columns: pa.Schema) -> None:
         super().prepare(columns)
-        with closing(self.connect()) as connection:
+        with closing(self.connect()) as connection, self._without_rows():
             self.prepare_ledger(connection)
             if connection.columns(self.table) is None:
                 if not self.config.create:
@@ -88,6 +90,16 @@ class TableSink(Sink[T], Generic[T]):
                     self.check_key(connection)
                 self.check_table(connection)
             connection.commit()
+
+    @contextmanager
+    def _without_rows(self) -> Iterator[None]:
+        """Raises Permanent for a statement that is rejected: it has no row."""
+        try:
+            yield
+        except RecordError as error:
+            raise Permanent(
+                f'cannot prepare the table "{self.table}": {error.message}', code=error.code,
+            ) from error  # fmt: skip
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger of a sink that has one. The default does nothing."""
@@ -101,7 +113,8 @@ class TableSink(Sink[T], Generic[T]):
         keys = connection.unique_keys(self.table)
         if not any({*map(fold, each)} == key for each in keys):
             dialect = connection.dialect
-            name = f"{self.table.name}_{'_'.join(self.primary_key)}"
+            full = f"{self.table.name}_{'_'.join(self.primary_key)}".encode()
+            name = full[:_NAME_BYTES].decode(errors="ignore").strip()
             raise Permanent(
                 f'the table "{self.table}" has no unique index on the primary key '
                 f"{', '.join(self.primary_key)}",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.type_names import is_list, sql_name
+from penstock.sdk.database.names import check_no_nul
 
 DECLARED = b"penstock.declared"
 """The metadata key of a column for its declared type."""
@@ -73,6 +74,7 @@ class TypeMap:
 
     def check(self, field: pa.Field) -> None:
         """Raises PlanError for a column of an unsupported type, also within nested types."""
+        check_no_nul(field.name, self.system)
         type_ = field.type
         if is_json(field) or not pa.types.is_nested(type_):
             self.column_type(field)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 from penstock.core.errors import Permanent, Transient
@@ -38,6 +39,11 @@ def storage_error(
         return Permanent(
             f"cannot {operation} {subject}: {detail}", code="not-a-directory", hint="Correct path."
         )
+    if is_local and error.errno == errno.ENAMETOOLONG:
+        return Permanent(
+            f"cannot {operation} {subject}: a name in the path is too long", code="invalid-name",
+            detail=detail, hint="Choose a shorter name.",
+        )  # fmt: skip
     hint = "Check that the storage is reachable and has free space."
     return Transient(f"could not {operation} {subject}", detail=detail, hint=hint)
 

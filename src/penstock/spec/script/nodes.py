@@ -196,8 +196,11 @@ class ScriptNodes:
             key = table.columns.primary_key
             options.add("primary_key", names_node(self._file, key), key[0])
         if table.partitioned_by:
-            names = [each.directory_column(self._file) for each in table.partitioned_by]
-            options.add("partition_by", names_node(self._file, names), names[0])
+            partitions = (
+                each.partition_by(self._file, options.connector) for each in table.partitioned_by
+            )
+            if names := [each for each in partitions if each is not None]:
+                options.add("partition_by", names_node(self._file, names), names[0])
         self._sections.add_node("sinks", table.name, options.node())
 
     def _add_dynamic_table(self, table: CreateTable, query: Node | None = None) -> None:

@@ -96,6 +96,11 @@ class OptionTree:
         """Returns whether the node has an option."""
         return name in self._tree.names()
 
+    @property
+    def connector(self) -> str:
+        """The connector; empty if the table does not name it."""
+        return _text(self._connector) if self._connector else ""
+
     def check_kind(self, table: Text, kind: str, kinds: Collection[str], use: Text) -> None:
         """Checks `connector` and `type`. `use` is the place of an INSERT. Raises SpecError."""
         where = self._file.location(table.start, table.end)

@@ -21,6 +21,22 @@ class Partition:
 
     column: Text
     transform: Text | None = None
+    number: Text | None = None
+
+    def partition_by(self, file: File, connector: str) -> Text | None:
+        """Returns the partition as an option of a sink; None for one without values.
+
+        Raises SpecError at a transform that the sink does not have.
+        """
+        if connector != "iceberg" or self.transform is None:
+            return self.directory_column(file)
+        name = self.transform.value.lower()
+        if name == "void":
+            return None
+        if name == "identity":
+            return self.column
+        number = f"{self.number.value}, " if self.number is not None else ""
+        return Text(f"{name}({number}{self.column.value})", self.transform.start, self.column.end)
 
     def directory_column(self, file: File) -> Text:
         """Returns the column whose values are directories. Raises SpecError at other transforms."""
@@ -59,10 +75,11 @@ def _read_partition(reader: TokenReader) -> Partition:
             hint=did_you_mean(transform, _TRANSFORMS),
         )
     column = reader.name("the name of a column")
+    number = None
     if transform in _WITH_NUMBER:
         reader.expect(",")
         if not reader.is_number():
             raise reader.error("a number")
-        reader.any()
+        number = reader.any()
     reader.expect(")")
-    return Partition(column, name)
+    return Partition(column, name, number)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 DIVIDE = "arroyo_divide"
 CARDINALITY = "arroyo_cardinality"
 DIMENSIONS = "arroyo_dims"
+FLOOR, CEIL, ROUND = "arroyo_floor", "arroyo_ceil", "arroyo_round"
+_ALL_WHOLE = "4503599627370496D"
+"""The double from which on all doubles are whole numbers. NaN is greater in Spark."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,16 @@ TYPED_FUNCTIONS = (
     TypedFunction(
         DIVIDE, ("a", "b"), "a / b",
         (("integers", "a DIV b"), ("doubles", "if(b = 0, a * DOUBLE('Infinity'), a / b)")),
+    ),
+    *(
+        TypedFunction(
+            name, ("a",), f"{function}(a)",
+            (
+                ("integers", "CAST(a AS DOUBLE)"),
+                ("doubles", f"if(abs(a) >= {_ALL_WHOLE}, a, CAST({function}(a) AS DOUBLE))"),
+            ),
+        )
+        for name, function in ((FLOOR, "floor"), (CEIL, "ceil"), (ROUND, "round"))
     ),
     TypedFunction(
         CARDINALITY, ("a",), "cardinality(a)",

@@ -54,6 +54,8 @@ class Select:
     """The clauses without their keywords."""
     first_item: int
     distinct: bool = False
+    distinct_on: Part | None = None
+    """The expressions of `DISTINCT ON (...)`."""
 
 
 @dataclass(eq=False)

@@ -90,6 +90,14 @@ def read_select(sql: Sql, first: int, last: int) -> Select | None:
         return None
     distinct = sql.word(first + 1) in ("DISTINCT", "ALL")
     start = first + 1 + distinct
+    on: Part | None = None
+    if (
+        sql.word(first + 1) == "DISTINCT"
+        and sql.word(start) == "ON"
+        and sql.is_sign(start + 1, "(")
+    ):
+        on = start + 2, sql.closing.get(start + 1, last)
+        start = on[1] + 1
     clauses, end = _clauses(sql, start, last)
     groups: list[Part] = []
     if "GROUP" in clauses:
@@ -97,7 +105,7 @@ def read_select(sql: Sql, first: int, last: int) -> Select | None:
     items = [_item(sql, part) for part in sql.split(start, end, ",")]
     sources = list(_sources(sql, *clauses["FROM"])) if "FROM" in clauses else []
     is_distinct = sql.word(first + 1) == "DISTINCT"
-    return Select((first, last), items, sources, groups, clauses, start, is_distinct)
+    return Select((first, last), items, sources, groups, clauses, start, is_distinct, on)
 
 
 def _clauses(sql: Sql, first: int, last: int) -> tuple[dict[str, Part], int]:
@@ -145,10 +153,17 @@ def _item(sql: Sql, part: Part) -> Item:
         and (sql.word(last - 1) not in _NO_ALIASES or sql.word(last - 1) == "WINDOW")
         and (sql[last - 2].kind != "sign" or sql[last - 2].value in (")", "]"))
         and sql.operand_before(last - 1) is not None
+        and not _ends_expression(sql, last - 1)
     )
     if implicit:
         return Item(part, (first, last - 1), sql[last - 1].value, True)
     return Item(part, part, column_name(sql, part), False)
+
+
+def _ends_expression(sql: Sql, position: int) -> bool:
+    """Returns whether a word is the end of an expression: `IGNORE NULLS`, `INTERVAL '1' HOUR`."""
+    is_nulls = sql.word(position) == "NULLS" and sql.word(position - 1) in ("IGNORE", "RESPECT")
+    return is_nulls or sql.word(position - 2) == "INTERVAL"
 
 
 def column_name(sql: Sql, part: Part) -> str | None:

@@ -39,18 +39,18 @@ class PostgresTable(TableReceiver):
         if not found:
             return {}
         dialect = connection.dialect
-        items = ", ".join(f"{dialect.quote(name)}::text" for name in found)
+        items = dialect.quote_all(found)
         query = f"SELECT {items} FROM {dialect.table(table)} WHERE {dialect.equal(self.key)}"
-        rows = connection.query(query, key)
-        return dict(zip(found, rows[0], strict=True)) if rows else {}
+        rows = [row for part in connection.copy_rows(query, key, found) for row in part.to_pylist()]
+        return rows[0] if rows else {}
 
     def describe(self, table: Table) -> None:
         """Finds the types of columns, and the generated columns, which the server does not send."""
         connection = self._lookup
         self._generated = self._replication.generated_columns(connection)
         columns = connection.columns(self._replication.table) or pa.schema([])
-        sent = [connection.column_of_type(c.name, c.type, c.modifier) for c in table.columns]
-        names = [field.name for field in sent]
+        names = [column.name for column in table.columns]
+        sent = connection.columns_of_types(names, [(c.type, c.modifier) for c in table.columns])
         others = [f for f in columns if f.name in self._generated and f.name not in names]
         self.described = pa.schema([*sent, *others])
 

@@ -76,6 +76,11 @@ class BufferPlan:
         if 1 / rates[0] >= self.gap and self.window.get("join") is None:
             self.window |= {"size": 1, "slide": 1}
 
+    def never_ends(self, plans: Sequence[InputPlan]) -> bool:
+        """Returns whether a generator without end has an interval below the gap of a session."""
+        rates = [plan.source.get("rate") for plan in plans if not plan.is_bounded]
+        return any(isinstance(rate, float) and 1 / rate < (self.gap or 0) for rate in rates)
+
 
 def pace(plans: Sequence[InputPlan], seconds: float | None, *, whole: bool) -> bool:
     """Sets the time of a batch of generators that end: of a window, or with `whole` of all rows.

@@ -58,6 +58,12 @@ class StreamReader:
             self._sample(plans)
         if buffer is not None:
             buffer.adapt(plans)
+            if buffer.never_ends(plans):
+                self.findings.warn(
+                    "the session never ends: the input has a message within each gap",
+                    self.reading.where("buffer"), code="unused-option",
+                    hint="use tumbling_window",
+                )  # fmt: skip
             seconds = buffer.seconds
         batch = {"interval": seconds, "gap": buffer.gap if buffer is not None else None}
         if pace(plans, seconds, whole=buffer is not None and buffer.is_whole):

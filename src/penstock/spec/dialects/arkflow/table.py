@@ -19,8 +19,10 @@ from penstock.spec.dialects.options.listing import Row, list_missing, list_optio
 KINDS: Mapping[str, Mapping[str, Options]] = {
     "file": {
         "top": TOP, "logging": LOGGING, "health_check": HEALTH, "stream": STREAM,
-        "pipeline": PIPELINE, "job": JOB, "operator of a job": OPERATOR, "edge of a job": EDGE,
-        "source of a job": JOB_SOURCE, "sink of a job": JOB_SINK,
+        "pipeline": PIPELINE,
+    },
+    "job": {
+        "job": JOB, "operator": OPERATOR, "edge": EDGE, "source": JOB_SOURCE, "sink": JOB_SINK,
     },
     "input": INPUTS, "output": OUTPUTS, "processor": PROCESSORS, "buffer": BUFFERS,
     "codec": CODECS, "temporary": TEMPORARIES,
@@ -44,7 +46,7 @@ BECOMES: Mapping[tuple[str, str], str] = {
 }  # fmt: skip
 """The part of a pipeline of Penstock that a component becomes, unless it has the same name."""
 _NAMES = {"input": "source", "output": "sink", "buffer": "`window` of", "codec": "codec",
-          "file": "the same"}  # fmt: skip
+          "file": "the same", "job": "the same"}  # fmt: skip
 
 
 def rows() -> Iterator[Row]:

@@ -19,6 +19,14 @@ from penstock.spec.dialects.arroyo.files import (
     combine_files,
     suffix_of,
 )
+from penstock.spec.dialects.arroyo.lakes import (
+    CATALOG,
+    DELTA_FORMAT,
+    DELTA_SINK,
+    FILES,
+    ICEBERG_FORMAT,
+    combine_iceberg,
+)
 from penstock.spec.dialects.arroyo.option_rules import (
     SWITCH,
     Connector,
@@ -89,9 +97,16 @@ _FILES_SINK: Rules = {
     "multipart.minimum_multipart_size": Key(),
     "sink.version": Key("", {"v1": "", "v2": ""}),
 }
-_FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files)
+_FILES = Connector(
+    "files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files, required=("path",)
+)
 _SINGLE_FILE = Connector(
-    "files", STORAGE, _FILES_SOURCE, sink_defaults={"append": True}, combine=combine_files
+    "files",
+    STORAGE,
+    _FILES_SOURCE,
+    sink_defaults={"append": True},
+    combine=combine_files,
+    required=("path",),
 )
 _WITHOUT_PREFIX = Unsupported(
     "add 'target.key_prefix' = '...'", "the key is unknown without target.key_prefix"
@@ -113,12 +128,14 @@ CONNECTORS: Mapping[str, Connector] = {
     "kafka": Connector(
         "kafka", _KAFKA, _KAFKA_SOURCE, _KAFKA_SINK,
         frozenset({"bootstrap_servers"}), {"start": "latest"}, combine_kafka,
+        required=("bootstrap_servers", "topic"),
     ),
     "confluent": Connector(
         "kafka",
         {**_KAFKA, "key": Key("auth.username"), "secret": Key("auth.password")},
         _KAFKA_SOURCE, _KAFKA_SINK,
         frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True}, combine_kafka,
+        required=("bootstrap_servers", "topic"),
     ),
     "kinesis": Connector(
         "kinesis",
@@ -129,10 +146,18 @@ CONNECTORS: Mapping[str, Connector] = {
             "sink.max_bytes_per_batch": Key("batch.max_size"),
             "sink.max_records_per_batch": Key("batch.max_records"),
         },
-        frozenset({"stream_name"}), {"start": "latest"},
+        frozenset({"stream_name"}), {"start": "latest"}, required=("stream_name",),
     ),
     "filesystem": _FILES,
     "single_file": _SINGLE_FILE,
+    "delta": Connector(
+        "delta", STORAGE, sink=DELTA_SINK, combine=combine_files, of_format=DELTA_FORMAT,
+        required=("path",),
+    ),
+    "iceberg": Connector(
+        "iceberg", CATALOG, sink=FILES, combine=combine_iceberg, of_format=ICEBERG_FORMAT,
+        required=("catalog.type", "table_name"),
+    ),
     "redis": Connector(
         "redis",
         {**_CREDENTIALS, "address": Key("url"),
@@ -150,6 +175,7 @@ CONNECTORS: Mapping[str, Connector] = {
         },
         CONSUMER,
         combine=combine_consumer,
+        required=("servers",),
     ),
     "mqtt": Connector(
         "mqtt",
@@ -165,6 +191,7 @@ CONNECTORS: Mapping[str, Connector] = {
         {"max_packet_size": Key("max_message_size")},
         {"sink.retain": Key("retain"), "max_packet_size": Key()},
         combine=combine_client,
+        required=("url", "topic"),
     ),
     "rabbitmq": Connector(
         "rabbitmq_stream",
@@ -188,7 +215,8 @@ CONNECTORS: Mapping[str, Connector] = {
         combine=combine_url,
     ),
     "sse": Connector(
-        "sse", {"endpoint": Key("url"), **_HEADERS, "events": Key("events", convert=split_list)}
+        "sse", {"endpoint": Key("url"), **_HEADERS, "events": Key("events", convert=split_list)},
+        required=("endpoint",),
     ),
     "websocket": Connector(
         "websocket",
@@ -196,6 +224,7 @@ CONNECTORS: Mapping[str, Connector] = {
             "endpoint": Key("url"), **_HEADERS,
             "subscription_message": Key("messages", convert=lambda text: [text]),
         },
+        required=("endpoint",),
     ),
     "polling_http": Connector(
         "http_poll",
@@ -206,8 +235,11 @@ CONNECTORS: Mapping[str, Connector] = {
         },
         marks=frozenset({"endpoint"}),
         defaults={"interval": "1s"},
+        required=("endpoint",),
     ),
-    "webhook": Connector("http", {"endpoint": Key("url"), **_HEADERS}),
+    "webhook": Connector(
+        "http", {"endpoint": Key("url"), **_HEADERS}, required=("endpoint",)
+    ),
     "impulse": Connector(
         "impulse",
         {
@@ -215,6 +247,7 @@ CONNECTORS: Mapping[str, Connector] = {
             "event_time_interval": Key("interval", convert=with_unit("us")),
             "message_count": Key("rows"),
         },
+        required=("event_rate",),
     ),
     "nexmark": Connector(
         "nexmark",
@@ -226,7 +259,9 @@ CONNECTORS: Mapping[str, Connector] = {
             ),
         },
         combine=combine_runtime,
+        required=("event_rate",),
     ),
+    "blackhole": Connector("blackhole"),
     "stdout": Connector("print"),
     "preview": Connector("print"),
 }  # fmt: skip
@@ -234,8 +269,6 @@ CONNECTORS: Mapping[str, Connector] = {
 
 MISSING: Mapping[str, str] = {
     "fluvio": "write the stream to Kafka, and read it with connector = 'kafka'",
-    "delta": "write Parquet files with connector = 'files' and format = 'parquet'",
-    "iceberg": "write Parquet files with connector = 'files' and format = 'parquet'",
 }
 """Connectors of Arroyo that Penstock does not have."""
 

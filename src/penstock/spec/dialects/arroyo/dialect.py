@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Sequence
 
 from penstock.core.names import quote_name
 from penstock.spec.dialects.arroyo.connectors import find_connector
-from penstock.spec.dialects.arroyo.files import TIME_PATTERN
+from penstock.spec.dialects.arroyo.files import has_time_pattern
 from penstock.spec.dialects.arroyo.options import is_arroyo_table, metadata_name, translate_options
 from penstock.spec.dialects.arroyo.queries import translate_query
 from penstock.spec.script.dialect import DELAY, Dialect, Kind
@@ -66,7 +66,7 @@ class Arroyo(Dialect):
         return column._replace(value=quote_name(column.value)) if column is not None else None
 
     def writes_by_time(self, options: Sequence[Option]) -> bool:
-        return any(option.name == TIME_PATTERN for option in options)
+        return has_time_pattern(options)
 
     def translate_query(self, query: Translation, *, is_written: bool = False) -> Translation:
         return translate_query(query, is_written=is_written)

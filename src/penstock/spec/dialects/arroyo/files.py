@@ -100,8 +100,14 @@ def combine_files(options: Sequence[Option], table: str) -> list[Option]:
 
 
 def has_time_pattern(options: Sequence[Option]) -> bool:
-    """Returns whether the directories of a sink depend on the event time."""
-    return any(option.name == TIME_PATTERN for option in options)
+    """Returns whether the directories of a sink depend on the event time.
+
+    The directories of a table of Delta Lake have no meaning: its log names the files.
+    """
+    named = {option.name: option.value for option in options}
+    connector = named.get("connector")
+    is_table = isinstance(connector, ScalarNode) and connector.value == "delta"
+    return TIME_PATTERN in named and not is_table
 
 
 def suffix_of(extension: str) -> Value:

@@ -27,7 +27,9 @@ _FRAMED = frozenset({"http", "http_poll", "tcp", "udp"})
 _COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
 _ISO, _MILLIS = "iso", "millis"
 
-_COMMON: Rules = {
+PROFILE = "connection_profile"
+"""The option that names a connection profile, which is a connection of Penstock."""
+COMMON: Rules = {
     "bad_data": Key("on_error", {"drop": "drop", "fail": "fail"}),
     "event_time_field": Key(),
     "watermark_field": Key(),
@@ -36,10 +38,7 @@ _COMMON: Rules = {
     "framing.method": Key("format.framing", {"newline": "lines"}),
     "framing.newline.max_length": Key(),
     "lookup.cache.max_bytes": Key(),
-    "connection_profile": Unsupported(
-        "write the options here, or define connections in a YAML file that the script is run with",
-        "profiles are stored in Arroyo, and not in the script",
-    ),
+    PROFILE: Key("connection"),
 }
 _JSON: dict[str, Rule] = {
     "json.unstructured": Key("format", {"true": "raw", "false": ""}),
@@ -53,7 +52,7 @@ _JSON: dict[str, Rule] = {
     }),
     "json.compression": _COMPRESSION,
 }  # fmt: skip
-_OF_FORMATS: Rules = {
+OF_FORMATS: Rules = {
     **_JSON,
     "avro.confluent_schema_registry": Key("", SWITCH),
     "avro.raw_datums": Key("", SWITCH),
@@ -82,7 +81,9 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
     """Returns whether a table has a connector or an option that only Arroyo has."""
     if connector.type and connector.type != name:
         return True
-    rules = {**common_rules(options), **_OF_FORMATS, **connector.rules(kind)}
+    rules = {**common_rules(options), **OF_FORMATS, **connector.rules(kind)}
+    if kind == "sink":
+        rules |= connector.of_format
     return any(
         option in rules and not (isinstance(rule := rules[option], Key) and rule.target == option)
         for option in options
@@ -92,8 +93,8 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
 def common_rules(options: Mapping[str, str]) -> Rules:
     """Returns the rules of options of all connectors, without options of the connector itself."""
     if not _is_own_framing(options):
-        return _COMMON
-    return {name: rule for name, rule in _COMMON.items() if name not in _FRAMING}
+        return COMMON
+    return {name: rule for name, rule in COMMON.items() if name not in _FRAMING}
 
 
 def _is_own_framing(options: Mapping[str, str]) -> bool:
@@ -107,10 +108,12 @@ def _framing(options: Mapping[str, str]) -> str | None:
     return options.get("framing", options.get("framing.method"))
 
 
-def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, Rule]:
+def format_rules(
+    connector: Connector, options: Mapping[str, str], kind: Kind = "source"
+) -> dict[str, Rule]:
     """Returns the rules of the options of the format. `options` are texts by name."""
-    own = {name: rule for name, rule in connector.source.items() if name in _COMMON}
-    rules: dict[str, Rule] = {**common_rules(options), **_OF_FORMATS, **own}
+    own = {name: rule for name, rule in connector.source.items() if name in COMMON}
+    rules: dict[str, Rule] = {**common_rules(options), **OF_FORMATS, **own}
     if _has_lines(connector, options):
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
     if not uses_registry(options):
@@ -128,6 +131,8 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
             "let Debezium write Avro, and use format = 'debezium_avro' with format.registry.url",
             "change events in JSON have no ID of a schema",
         )})  # fmt: skip
+    if kind == "sink":
+        rules |= connector.of_format
     return rules
 
 
@@ -169,10 +174,14 @@ def default_options(
             else {}
         )
         return {**times, "format.before": "complete"} if format_ == "debezium_json" else times
+    form = options.get("json.timestamp_format", "rfc3339" if format_ == "json" else "unix_millis")
+    written: dict[str, Value] = {}
+    if has_times and form.lower() == "rfc3339":
+        written = {"format.timestamp_zone": "none"}
+    elif has_times:
+        written = {"format.timestamps": "millis"}
     if format_ == "json":
-        local = has_times and "json.timestamp_format" not in options
-        return {"format.nulls": "keep", **({"format.timestamp_zone": "none"} if local else {})}
-    written: dict[str, Value] = {"format.timestamps": "millis"} if has_times else {}
+        return {"format.nulls": "keep", **written}
     return written | ({"format.decimals": "bytes"} if has_decimals else {})
 
 

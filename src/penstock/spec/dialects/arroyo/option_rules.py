@@ -24,12 +24,22 @@ SWITCH = {"true": "", "false": ""}
 class Key:
     """An option of Arroyo. `target` is the dotted option of Penstock; empty without effect."""
 
-    target: str = ""
+    target: str | tuple[str, ...] = ""
+    """The dotted option, or its parts if one of them has a dot itself."""
     values: Mapping[str, Value | Unsupported] = field(default_factory=dict)
     """The values by the text of Arroyo. Other values are errors; empty for all values."""
     convert: Callable[[str], Value] | None = None
     also: Mapping[str, Value] = field(default_factory=dict)
     """Further options that this one implies."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the option of Penstock; none without effect."""
+        return (
+            self.target
+            if isinstance(self.target, tuple)
+            else (*filter(None, self.target.split(".")),)
+        )
 
     def spelled(self, text: str) -> str:
         """Returns a value as `values` spell it: yes or no of a boolean is true or false."""
@@ -65,6 +75,10 @@ class Connector:
     """Combines several options into one, for the table of this name."""
     sink_defaults: Mapping[str, Value] = field(default_factory=dict)
     """Options of a sink, where Arroyo has another default."""
+    required: tuple[str, ...] = ()
+    """The options that a table needs, unless its connection has them."""
+    of_format: Rules = field(default_factory=dict)
+    """The rules of options of the format of a sink that has no format in Penstock."""
 
     def rules(self, kind: Kind) -> dict[str, Rule]:
         """Returns the rules of a source, a lookup table or a sink."""

@@ -11,6 +11,7 @@ from penstock.core.location import Location
 from penstock.core.text import did_you_mean, did_you_mean_one_of, nearest
 from penstock.spec.dialects.arroyo.connectors import CONNECTORS, MISSING, find_connector
 from penstock.spec.dialects.arroyo.formats import (
+    PROFILE,
     REGISTERED,
     default_options,
     format_name,
@@ -59,9 +60,12 @@ def translate_options(
     named = {option.name: option for option in options}
     connector = _connector(file, named, kind)
     texts = {name: text_of(option) for name, option in named.items()}
+    is_of_it = is_of_arroyo(texts.get("connector", ""), connector, kind, texts)
     _check_registry(file, named, connector)
-    rules: dict[str, Rule] = {**connector.rules(kind), **format_rules(connector, texts)}
-    if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
+    if is_of_it:
+        _check_required(named, connector, kind)
+    rules: dict[str, Rule] = {**connector.rules(kind), **format_rules(connector, texts, kind)}
+    if is_of_it:
         options = with_expressions(options)
     if connector.combine is not None:
         options = connector.combine(options, table)
@@ -70,11 +74,11 @@ def translate_options(
     translated = [*_translate_all(file, options, rules, connector)]
     names = {option.name for option in translated}
     defaults: dict[str, Value] = {}
-    if kind == "source" and any(mark in named for mark in connector.marks):
+    if kind == "source" and any(mark in named for mark in (*connector.marks, PROFILE)):
         defaults |= connector.defaults
     if kind == "sink":
         defaults |= connector.sink_defaults
-    if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
+    if is_of_it:
         defaults |= default_options(connector, kind, texts, types)
     origin = options[0].path[0] if options else Text("", 0, 0)
     translated += [
@@ -118,10 +122,27 @@ def _connector(file: File, options: Mapping[str, Option], kind: Kind) -> Connect
     return find_connector(name, options)
 
 
+def _check_required(options: Mapping[str, Option], connector: Connector, kind: Kind) -> None:
+    """Raises SpecError at a table without an option that it needs, in either spelling."""
+    if {PROFILE, "connection"} & options.keys():
+        return
+    rules = connector.rules(kind)
+    for name in connector.required:
+        rule = rules.get(name)
+        other = ".".join(rule.parts) if isinstance(rule, Key) else name
+        if not any(each in (name, other) or each.startswith(f"{other}.") for each in options):
+            raise SpecError(
+                f'the table needs the option "{name}"',
+                code="missing-option",
+                where=options["connector"].value.location,
+                hint=f"add '{name}' = '...'",
+            )
+
+
 def _check_registry(file: File, options: Mapping[str, Option], connector: Connector) -> None:
     """Raises SpecError at a format that needs a schema registry if there is none."""
     flag = next((options[name] for name in REGISTERED if name in options), None)
-    if flag is None or "connection" in options or connector.type != "kafka":
+    if flag is None or {"connection", PROFILE} & options.keys() or connector.type != "kafka":
         return
     has_url = any(name.endswith(("registry.endpoint", "registry.url")) for name in options)
     if is_true(text_of(flag)) and not has_url:
@@ -189,7 +210,7 @@ def _similar(name: str, rules: Mapping[str, Rule]) -> tuple[str, ...]:
     if close is None:
         return ()
     rule = rules[close]
-    target = rule.target if isinstance(rule, Key) else ""
+    target = ".".join(rule.parts) if isinstance(rule, Key) else ""
     return tuple(dict.fromkeys(filter(None, (close, target))))
 
 
@@ -218,16 +239,16 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
         origin = option.path[0]
         if isinstance(value, ScalarNode):
             value = located(file, rule.convert(written_text(option)), value, origin)
-    if rule.target:
-        yield _option(option, rule.target, value)
+    if rule.parts:
+        yield _option(option, rule.parts, value)
     for name, implied in rule.also.items():
-        yield _option(option, name, value_node(file, implied, option.path[0]))
+        yield _option(option, name.split("."), value_node(file, implied, option.path[0]))
 
 
-def _option(option: Option, name: str, value: Node) -> Option:
+def _option(option: Option, parts: Sequence[str], value: Node) -> Option:
     """Returns an option of Penstock at the place of one of Arroyo."""
     first, last = option.path[0], option.path[-1]
-    return Option([Text(part, first.start, last.end) for part in name.split(".")], value)
+    return Option([Text(part, first.start, last.end) for part in parts], value)
 
 
 def _unsupported(subject: str, unsupported: Unsupported, where: Location) -> SpecError:

@@ -12,6 +12,7 @@ from penstock.core.location import Location
 from penstock.core.names import quote_name
 from penstock.spec.tree.nodes import ScalarNode
 from penstock.sql.datafusion.meaning.queries import translate_query
+from penstock.sql.datafusion.meaning.settings import Settings
 from penstock.sql.text.clauses import Item, Query, Select
 from penstock.sql.text.edits import Edit, Translation
 from penstock.sql.text.query import read_query
@@ -19,6 +20,7 @@ from penstock.sql.text.sql import Sql, read_sql
 
 OPERATION = "_gs_op"
 """The column with the kind of change of a row: `i`, `u` or `d`."""
+_SETTINGS = Settings(replaces_all=True)
 _AGGREGATES = ("ARRAY_AGG", "AVG", "COUNT", "MAX", "MEDIAN", "MIN", "STDDEV", "STRING_AGG", "SUM")
 _FROM = ("FROM", "JOIN", ",")
 
@@ -34,12 +36,13 @@ def translate(text: ScalarNode, names: Mapping[str, str], *, operations: bool) -
     translation = _edit(translation, lambda sql: _relations(sql, names))
     if operations:
         translation = _edit(translation, _with_operations)
-    return _placed(text, translate_query(translation))
+    return _placed(text, translate_query(translation, settings=_SETTINGS))
 
 
 def translate_condition(text: ScalarNode) -> str:
     """Returns a condition in the SQL of pipelines."""
-    return translate_query(_edit(Translation.of(text.written), _quoted_names)).text
+    translation = _edit(Translation.of(text.written), _quoted_names)
+    return translate_query(translation, settings=_SETTINGS).text
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.core.names import quote_name
 from penstock.sql.datafusion.typed_functions import DIVIDE
-from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import Edit
-from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import Sql
 
 _FACTORS = ("*", "/", "%")
@@ -88,21 +85,6 @@ def _first_factor(sql: Sql, index: int) -> int | None:
     while first is not None and any(sql.is_sign(first - 1, sign) for sign in _FACTORS):
         first = _operand_before(sql, first - 1)
     return first
-
-
-def names_of_quotients(sql: Sql) -> Iterator[Edit]:
-    """Yields the text of columns with a division and without a name, as their names."""
-    query = read_query(sql)
-    for select in query.selects if query is not None else []:
-        for item in select.items:
-            if not item.has_alias and item.name is None and _has_division(sql, item.part):
-                name = quote_name(" ".join(sql.slice(*item.part).split()))
-                end = sql[item.part[1] - 1].end
-                yield Edit(end, end, f" AS {name}")
-
-
-def _has_division(sql: Sql, part: Part) -> bool:
-    return any(sql.is_sign(index, "/") for index in range(*part))
 
 
 def _operand_before(sql: Sql, index: int) -> int | None:

@@ -5,20 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from penstock.sql.datafusion.typed_functions import CARDINALITY, DIMENSIONS
+from penstock.sql.datafusion.typed_functions import CARDINALITY, CEIL, DIMENSIONS, FLOOR, ROUND
 from penstock.sql.text.calls import is_array_literal, literal, rewrite, rewrite_call
 from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import Edit
+from penstock.sql.text.quoting import quote
 from penstock.sql.text.sql import Call, Sql
 
+_WORDS = r"([\\p{L}\\p{N}]+|[^\\p{L}\\p{N}]+)"
+_ZIPPED = (
+    "zip_with(coalesce({0}, array()), coalesce({1}, array()), "
+    "(_left, _right) -> named_struct('1', _left, '2', _right))"
+)
 _TEMPLATES = {
     ("approx_distinct", 1): "approx_count_distinct({0}, 0.01D)",
+    ("arrays_zip", 2): _ZIPPED,
+    ("list_zip", 2): _ZIPPED,
+    ("initcap", 1): (
+        f"array_join(transform(regexp_extract_all(lower({{0}}), '{_WORDS}', 1), "
+        "_word -> concat_ws('', upper(substr(_word, 1, 1)), substr(_word, 2))), '')"
+    ),
+    ("floor", 1): f"{FLOOR}({{0}})",
+    ("ceil", 1): f"{CEIL}({{0}})",
+    ("round", 1): f"{ROUND}({{0}})",
+    ("to_local_time", 1): "({0})",
     ("log", 1): "log10({0})",
     ("chr", 1): "decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')",
     ("isnan", 1): "({0} = DOUBLE('NaN'))",
     ("from_unixtime", 1): "timestamp_seconds({0})",
     ("from_unixtime", 2): "from_utc_timestamp(timestamp_seconds({0}), {1})",
-    ("array_position", 2): "list_position({0}, {1})",
+    ("array_position", 2): "CAST(list_position({0}, {1}) AS BIGINT)",
     ("array_prepend", 2): "list_prepend({0}, {1})",
     ("array_remove", 2): "list_remove({0}, {1})",
     ("array_sort", 1): "list_sort({0})",
@@ -31,6 +47,7 @@ _TEMPLATES = {
 _TEMPLATES |= {(f"list_{name}", 1): _TEMPLATES[f"array_{name}", 1] for name in ("dims", "ndims")}
 _FIELDS = {"dow": "(extract(DAYOFWEEK FROM {0}) - 1)", "second": "second({0})"}
 _WHOLE = re.compile(r"(-?)\s*(\d+)\Z")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "||")
 _PARTS = ("FROM", "FOR")
 
 
@@ -51,6 +68,34 @@ def calls(sql: Sql) -> Iterator[list[Edit]]:
             yield from _fields(sql, call, name)
         elif name == "array_agg":
             yield from _with_nulls(sql, call)
+        elif name in ("struct", "row") and call.arguments:
+            yield _struct(sql, call)
+        elif name in ("any", "some") and sql.is_sign(call.name - 1, "="):
+            yield from _contained(sql, call)
+
+
+def _struct(sql: Sql, call: Call) -> list[Edit]:
+    """Returns a struct whose fields without a name are `c0`, `c1` and so on."""
+    edits = [Edit(sql[call.name].start, sql[call.name].end, "named_struct")]
+    for number, (first, last) in enumerate(call.arguments):
+        name = f"c{number}"
+        if last - first > 2 and sql.word(last - 2) == "AS":
+            name = sql[last - 1].value
+            edits.append(Edit(sql[last - 3].end, sql[last - 1].end, ""))
+        edits.append(Edit(sql[first].start, sql[first].start, f"{quote(name)}, "))
+    return edits
+
+
+def _contained(sql: Sql, call: Call) -> Iterator[list[Edit]]:
+    """Yields `array_has(b, a)` for `a = ANY (b)`: false if a null is in the array."""
+    first = sql.operand_before(call.name - 1)
+    while first is not None and any(sql.is_sign(first - 1, sign) for sign in _ARITHMETIC):
+        first = sql.operand_before(first - 1)
+    if first is None or len(call.arguments) != 1 or sql.word(call.opening + 1) == "SELECT":
+        return
+    value, array = sql.slice(first, call.name - 1), sql.slice(*call.arguments[0])
+    end = sql[call.closing].end
+    yield [Edit(sql[first].start, end, f"array_has({array}, {value})")]
 
 
 def _has_array(sql: Sql, call: Call) -> bool:

@@ -1,9 +1,9 @@
 """Queries of DataFusion, where the same text has another meaning in Spark.
 
 The first element of an array has the number 1, and an element that an array lacks is null. Nulls
-are last in ascending order and first in descending order (DataFusion, "ORDER BY"). Patterns are
-those of Rust, and `regexp_replace` replaces the first match. Arithmetic and other functions are in
-files of their own.
+are last in ascending order and first in descending order (DataFusion, "ORDER BY"). A text in double
+quotes is a name. Patterns are those of Rust, and `regexp_replace` replaces the first match.
+Arithmetic, other functions and the names of columns are in files of their own.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from penstock.sql.datafusion.meaning.arithmetic import (
     divisions,
     doubles,
-    names_of_quotients,
     products,
 )
 from penstock.sql.datafusion.meaning.functions import calls
+from penstock.sql.datafusion.meaning.output_names import names_of_columns, quoted_names
+from penstock.sql.datafusion.meaning.settings import PLAIN, Settings
+from penstock.sql.text.calls import literal
 from penstock.sql.text.edits import Edit, Translation, without_overlaps
+from penstock.sql.text.quoting import quote
 from penstock.sql.text.sql import Sql, read_sql
 
 Rule = Callable[[Sql], Iterable[Edit]]
@@ -35,14 +38,17 @@ _ENDS = frozenset({"ROWS", "RANGE", "GROUPS", "LIMIT", "OFFSET", "FETCH", "UNION
                    "INTERSECT", "WINDOW"})  # fmt: skip
 
 
-def translate_query(text: str | Translation, *further: Rule) -> Translation:
+def translate_query(
+    text: str | Translation, *further: Rule, settings: Settings = PLAIN
+) -> Translation:
     """Returns a query or expression of DataFusion with functions that both systems have.
 
-    `further` are rules of a dialect that is built on DataFusion.
+    `further` are rules of a dialect that is built on DataFusion, and `settings` its differences.
     """
     translation = Translation.of(text) if isinstance(text, str) else text
-    rules = (names_of_quotients, doubles, products, _null_orders, _pattern_flags)
-    for rule in (*rules, *further):
+    rules = (quoted_names, names_of_columns, doubles, products, _null_orders)
+    replacing = (_whole_replacements,) if settings.replaces_all else ()
+    for rule in (*rules, *replacing, _pattern_flags, *further):
         translation = _edit(translation, rule)
     for repeated in (_elements, _calls, divisions):
         for _ in range(_MAX_ROUNDS):
@@ -92,6 +98,21 @@ def _pattern_flags(sql: Sql) -> Iterator[Edit]:
         if added is not None:
             place = sql[call.closing].start
             yield Edit(place, place, added)
+
+
+def _whole_replacements(sql: Sql) -> Iterator[Edit]:
+    """Yields `regexp_replace` without flags for all matches, with a replacement as it is."""
+    for call in sql.calls("regexp_replace"):
+        if len(call.arguments) != len(("text", "pattern", "replacement")):
+            continue
+        first, last = call.arguments[2]
+        text = literal(sql, call.arguments[2])
+        if text is None:
+            yield Edit(sql[first].start, sql[first].start, "replace(replace(")
+            yield Edit(sql[last - 1].end, sql[last - 1].end, r""", '\\', '\\\\'), '$', '\\$')""")
+        elif "$" in text:
+            yield Edit(sql[first].start, sql[first].end, quote(text.replace("$", "$$")))
+        yield Edit(sql[call.closing].start, sql[call.closing].start, ", 'g'")
 
 
 def _null_orders(sql: Sql) -> Iterator[Edit]:

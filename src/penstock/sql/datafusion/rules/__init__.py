@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from penstock.sql.datafusion.rules import (
     arrays,
     arrow_types,
+    distinct_on,
     encodings,
     functions,
     json_functions,
@@ -40,6 +41,7 @@ Rule = Callable[[Sql], Iterator[list[Edit]]]
 RULES: tuple[Rule, ...] = (
     names.edits,
     stars.edits,
+    distinct_on.edits,
     unnest.edits,
     nanoseconds.edits,
     json_operators.edits,

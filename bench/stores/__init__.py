@@ -1,0 +1,1 @@
+"""The systems of `databases.py`, each with the best way of its client."""
