@@ -96,8 +96,8 @@ def test_runs_and_batches_agree_with_the_harness(cli: Any, tmp_path: Path) -> No
     result = cli(tmp_path, "run", "visits.yaml")
     assert result.returncode == 0, result.stderr
     found = [(row["user"], row["n"], row["until"][:19]) for row in read(tmp_path / "out")]
-    wanted = [(row["user"], row["n"], row["until"].isoformat()[:19]) for row in expected]
-    assert len(wanted) > 15 and sorted(found) == sorted(wanted)
+    due = [(row["user"], row["n"], row["until"].isoformat()[:19]) for row in expected]
+    assert len(due) > 15 and sorted(found) == sorted(due)
     dead = json.loads(cli(tmp_path, "dead", "list", "visits.yaml", "--json").stdout)
     assert dead["total"] == len(harness.errors) > 5
     assert "ValueError: 13" in str(dead["letters"][0])

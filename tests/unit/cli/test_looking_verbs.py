@@ -81,7 +81,7 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
         (["describe", "sink"], "Add one of blackhole, clickhouse, delta"),
         (["describe", "source", "csv"], 'Use "csv" as a format.'),
         (["describe", "source", "fles"], 'did you mean "files"?'),
-        (["new"], "Add one of files, generate, kafka, sql."),
+        (["new"], "Add one of files, generate, kafka, sql, plugin."),
         (["new", "file"], 'did you mean "files"?'),
         (["new", "sql", "--output", "nowhere/a.yaml"], "cannot write"),
         (["check", "nothere.yaml"], "the file nothere.yaml does not exist"),

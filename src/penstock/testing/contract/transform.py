@@ -52,7 +52,7 @@ class TransformContract(ComponentContract):
     def test_parts_of_a_batch_have_the_same_rows(
         self, create_transform: Callable[[], Any], input: pa.RecordBatch, output: pa.Table
     ) -> None:
-        """The engine divides a batch as it likes, and repeats parts of it to find a bad row."""
+        """Checks the rows of single rows: the search for a bad row repeats parts of a batch."""
         if not self.component.deterministic:  # type: ignore[attr-defined]
             pytest.skip("the transform is not deterministic")
         transform = create_transform()
