@@ -51,6 +51,7 @@ def installed(kind: Kind) -> Mapping[str, Sequence[EntryPoint]]:
     return found
 
 
+@cache
 def entries(kind: Kind) -> dict[str, EntryPoint]:
     """Returns the entry points of a kind by type. Imports nothing.
 

@@ -54,12 +54,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
         (info / "entry_points.txt").write_text("\n".join(lines))
         (site / f"{module}.py").write_text(code)
         importlib.invalidate_caches()
-        registry.installed.cache_clear()
+        _forget_entries()
 
     yield install
-    registry.installed.cache_clear()
+    _forget_entries()
     for name in set(sys.modules) - modules:
         del sys.modules[name]
+
+
+def _forget_entries() -> None:
+    registry.installed.cache_clear()
+    registry.entries.cache_clear()
 
 
 @pytest.fixture
