@@ -21,6 +21,7 @@ from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
 from penstock.plan.node_changes import Change
+from penstock.plan.plugins import broken_plugins
 from penstock.runtime.state.pipeline import open_state
 from penstock.spec.parsed import MissingParts, Overrides
 from penstock.spec.source_map import find_map
@@ -97,6 +98,7 @@ def _check(
     if partial is None:
         return result
     plan = partial.plan
+    result.warnings += [plugin.error() for plugin in broken_plugins()]
     if not errors:
         result.plan = plan
         result.warnings += plan.warnings

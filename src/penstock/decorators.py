@@ -1,4 +1,4 @@
-"""Decorators of Python functions that SQL can call: `@udf`, `@udaf` and `@udtf`."""
+"""Decorators of Python functions: `@udf`, `@udaf` and `@udtf` for SQL, `@stateful` for state."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 class _Decorator:
@@ -53,3 +54,14 @@ udaf = _Decorator()
 """An aggregate function: its arguments are lists of the values of a group."""
 udtf = _Decorator()
 """A table function: rows, as tuples or dicts, for each row."""
+
+
+def stateful(
+    *, key: str | Sequence[str], time: str | None = None, ttl: str | float | None = None
+) -> Callable[[T], T]:
+    """Declares the state of a function or class of a transform of type `python`.
+
+    The options are those of `state` in a pipeline file: literals, which `penstock check` reads
+    without running the file.
+    """
+    return lambda decorated: decorated

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.core.errors import RecordError
 from penstock.handlers.metadata import Role, with_group
 from penstock.handlers.roles import Roles
-from penstock.transforms.group_state import BucketTask, _Pack, _Unpack
+from penstock.transforms.group_state import BucketTask, Pack, _Unpack
 from penstock.transforms.handlers.chain import Chain
 from penstock.transforms.handlers.config import HandlersConfig
 from penstock.transforms.handlers.transform import _INPUT, _bucket_handler
@@ -84,7 +84,7 @@ class HandlerStream:
     def _packed(self, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([("bucket", pa.int32()), ("place", pa.int64()), ("rows", pa.binary())])
         yield pa.RecordBatch.from_pylist([], schema=schema)
-        yield from (each.cast(schema) for each in _Pack(self._by)(iter(batches)))
+        yield from (each.cast(schema) for each in Pack(self._by)(iter(batches)))
 
 
 def divide(rows: pa.RecordBatch, rng: random.Random) -> list[list[list[pa.RecordBatch]]]:

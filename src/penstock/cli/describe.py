@@ -27,7 +27,7 @@ def describe(kind: str, type: str = "", /, *, json: Json = False) -> None:
     Parameters
     ----------
     kind
-        source, transform, sink or format.
+        source, transform, sink, format or side_output.
     type
         The type, as in penstock list.
     """
@@ -41,7 +41,7 @@ def describe(kind: str, type: str = "", /, *, json: Json = False) -> None:
 
 def _resolve_kind(word: str) -> Kind:
     for kind in registry.KINDS:
-        if word.lower().rstrip("s") == kind:
+        if word.lower().rstrip("s").replace(" ", "_") == kind:
             return kind
     hint = did_you_mean(word, registry.KINDS)
     for kind in registry.KINDS:

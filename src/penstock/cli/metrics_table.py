@@ -100,6 +100,18 @@ def format_states(numbers: Snapshot) -> list[str]:
     ]
 
 
+def format_side_outputs(numbers: Snapshot) -> list[str]:
+    """Returns a line for each side output that has missed batches or has failed."""
+    return [
+        printable(
+            f"side output {name}: {plural(each['missed'], 'batch', 'batches')} missed: "
+            f"{each['error']}"
+        )
+        for name, each in numbers.get("side_outputs", {}).items()
+        if each["error"] is not None
+    ]
+
+
 def format_executions(numbers: Snapshot) -> list[str]:
     """Returns a line for each query and receiver that does not advance.
 

@@ -10,25 +10,42 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from penstock.cli.new_plugin import write_plugin
 from penstock.core.errors import UserError
 from penstock.core.text import did_you_mean
 
+PLUGIN = "plugin"
 _TEMPLATES = files("penstock.cli") / "templates"
 
-Kind = Annotated[str, Parameter(help="The template: files, generate, kafka or sql.")]
+Kind = Annotated[str, Parameter(help="The template: files, generate, kafka, plugin or sql.")]
+Name = Annotated[str, Parameter(help="The name of a plugin.")]
 Output = Annotated[
     Path | None,
-    Parameter(name=["--output", "-o"], metavar="FILE", help="Write to a file."),
+    Parameter(name=["--output", "-o"], metavar="FILE", help="Write to a file or directory."),
 ]
 Force = Annotated[bool, Parameter(help="Overwrite an existing file.")]
 
 
-def new(kind: Kind = "", /, *, output: Output = None, force: Force = False) -> None:
+def new(
+    kind: Kind = "", name: Name = "", /, *, output: Output = None, force: Force = False
+) -> None:
     """Print a template of a pipeline file, with comments and a test case.
+
+    With plugin writes a package with a source, a transform, a sink, a function and their tests.
 
     penstock new files > orders.yaml
     penstock new sql --output visits.yaml
+    penstock new plugin weather
     """
+    if kind == PLUGIN:
+        root = write_plugin(name, output, force=force)
+        print(f"wrote {root}; run pip install -e '{root}[test]'", file=sys.stderr)
+        return
+    if name:
+        raise UserError(
+            f'expected one word, found "{kind} {name}"', code="usage",
+            hint=f"Write penstock new {kind} --output {name}.",
+        )  # fmt: skip
     text = read_template(kind)
     if output is None:
         print(text.replace("PIPELINE.yaml", "FILE"), end="")
@@ -50,7 +67,8 @@ def new(kind: Kind = "", /, *, output: Output = None, force: Force = False) -> N
 
 def template_names() -> list[str]:
     """Returns the names of the templates."""
-    return sorted(file.name.removesuffix(".yaml") for file in _TEMPLATES.iterdir())
+    found = [file.name for file in _TEMPLATES.iterdir() if file.is_file()]
+    return sorted(name.removesuffix(".yaml") for name in found)
 
 
 def read_template(kind: str) -> str:
@@ -58,11 +76,11 @@ def read_template(kind: str) -> str:
     if not kind:
         raise UserError(
             "expected the name of a template", code="usage",
-            hint=f"Add one of {', '.join(template_names())}.",
+            hint=f"Add one of {', '.join([*template_names(), PLUGIN])}.",
         )  # fmt: skip
     if kind not in template_names():
         raise UserError(
             f'there is no template "{kind}"', code="unknown-template",
-            hint=did_you_mean(kind, template_names()),
+            hint=did_you_mean(kind, [*template_names(), PLUGIN]),
         )  # fmt: skip
     return (_TEMPLATES / f"{kind}.yaml").read_text(encoding="utf-8")

@@ -42,7 +42,12 @@ def print_status(name: str, current: Status) -> None:
     """Prints the status of a pipeline."""
     from rich.console import Console
 
-    from penstock.cli.metrics_table import format_executions, format_states, metrics_table
+    from penstock.cli.metrics_table import (
+        format_executions,
+        format_side_outputs,
+        format_states,
+        metrics_table,
+    )
     from penstock.cli.printing import print_renderable
 
     console = Console(highlight=False, soft_wrap=True)
@@ -51,6 +56,8 @@ def print_status(name: str, current: Status) -> None:
         print_renderable(metrics_table(current.numbers, moving=current.owner is not None))
         for line in format_states(current.numbers):
             console.print(line, markup=False)
+        for line in format_side_outputs(current.numbers):
+            console.print(line, style="yellow", markup=False)
         for line in format_executions(current.numbers) if current.owner else ():
             console.print(line, style="red", markup=False)
     if current.runs:

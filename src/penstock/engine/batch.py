@@ -18,6 +18,7 @@ from penstock.core.errors import PenstockError, Transient
 from penstock.engine.batch_observer import BatchObserver, Written
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.executed_plan import PhysicalRows
+from penstock.engine.catalyst.variants import variants_to_json
 from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.start_offsets import StartOffsets
@@ -142,11 +143,24 @@ class BatchRunner:
                     self._record.add(batch, name)
             if not pending:
                 discard(frames[self.query.root])
+            self._observe(frames, batch)
             if updating is None:
                 return None
             for name in done:
                 self._update_state(self.builder.plan.nodes[name], frames, batch)
             return updating.commit()
+
+    def _observe(self, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
+        """Copies the rows of a batch for side outputs. A failure affects nothing else."""
+        for name, limit in self.query.observed.items():
+            try:
+                frame = variants_to_json(frames[name])
+                count = frame.count()
+                rows = frame.limit(limit).toArrow()
+            except Exception as error:
+                self.observer.on_unobserved(self.query, batch.number, name, error)
+            else:
+                self.observer.on_rows(self.query, batch.number, name, rows, count)
 
     def _skip(self, root: DataFrame, batch: BatchId) -> StateVersion | None:
         """Skips a batch without input in an updating query whose results then stay the same.

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from penstock.core.errors import PenstockError
 from penstock.plan.model import Query
 
@@ -55,6 +57,12 @@ class BatchObserver(Protocol):
 
     def on_unknown_places(self, query: Query, number: int, error: Exception) -> None:
         """Handles a failure of the search for the places of failing rows in their sources."""
+
+    def on_rows(self, query: Query, number: int, node: str, rows: pa.Table, count: int) -> None:
+        """Handles the rows of a node for side outputs: copies of some, and the number of all."""
+
+    def on_unobserved(self, query: Query, number: int, node: str, error: Exception) -> None:
+        """Handles a failure to copy the rows of a node for side outputs."""
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of the batch by all sinks."""

@@ -68,6 +68,18 @@ class Flow:
         return rows / max(time.time() - since, 0.001)
 
 
+@dataclass
+class Observed:
+    """Metrics of a side output: handled batches and rows, missed batches, and failures."""
+
+    batches: int = 0
+    rows: int = 0
+    missed: int = 0
+    failures: int = 0
+    error: str | None = None
+    """The reason of the last failure."""
+
+
 class StateSize(NamedTuple):
     """The rows and the bytes of a state."""
 
@@ -91,6 +103,7 @@ class Metrics:
         """The state of the updating transforms of each query."""
         self.late: dict[str, LateCount] = {}
         """The late rows of each query with windows, joins or deduplication."""
+        self.side_outputs: dict[str, Observed] = {}
         self.all_started = False
         """Whether all queries have been started."""
         self._lock = threading.Lock()
@@ -163,6 +176,16 @@ class Metrics:
                     **_late_snapshot(late_rows.get(name)),
                 }
                 for name, query in self.queries.items()
+            },
+            "side_outputs": {
+                name: {
+                    "batches": observed.batches,
+                    "rows": observed.rows,
+                    "missed": observed.missed,
+                    "failures": observed.failures,
+                    "error": observed.error,
+                }
+                for name, observed in list(self.side_outputs.items())
             },
             "receivers": {name: process.snapshot() for name, process in self.receivers.items()},
             "nodes": {

@@ -58,6 +58,16 @@ class NodeSnapshot(TypedDict):
     batch_seconds: float | None
 
 
+class SideOutputSnapshot(TypedDict):
+    """The batches of a side output. `missed` are those that were not passed, or failed."""
+
+    batches: int
+    rows: int
+    missed: int
+    failures: int
+    error: str | None
+
+
 class Snapshot(TypedDict):
     """The metrics of a run. An earlier version may have written a snapshot without some keys."""
 
@@ -71,4 +81,5 @@ class Snapshot(TypedDict):
     late_rows_exact: bool
     queries: dict[str, QuerySnapshot]
     receivers: dict[str, ExecutionSnapshot]
+    side_outputs: dict[str, SideOutputSnapshot]
     nodes: dict[str, NodeSnapshot]

@@ -36,6 +36,7 @@ from penstock.spec.model_validation import validate_model
 from penstock.spec.node_models import (
     DeadLetterSpec,
     PhaseSpec,
+    SideOutputSpec,
     SinkSpec,
     SourceSpec,
     TransformSpec,
@@ -43,7 +44,7 @@ from penstock.spec.node_models import (
 from penstock.spec.source_map import Route
 from penstock.spec.valid_part import invalid_values
 
-Spec = SourceSpec | TransformSpec | SinkSpec | DeadLetterSpec
+Spec = SourceSpec | TransformSpec | SinkSpec | SideOutputSpec | DeadLetterSpec
 _OF_PHASES = {"columns", "primary_key", "operation_column"}
 """The options of a source that its phases have too."""
 _NOT_IN_PHASES = (ReceivingSource, PhasedSource)
@@ -53,8 +54,9 @@ class Components(ComponentFactory):
     """The factory of the components of the nodes of one pipeline."""
 
     def make(
-        self, route: Route, kind: Literal["source", "transform", "sink"], name: str, spec: Spec
-    ) -> Component[Any] | None:
+        self, route: Route, kind: Literal["source", "transform", "sink", "side_output"], name: str,
+        spec: Spec,
+    ) -> Component[Any] | None:  # fmt: skip
         """Creates the component of a node.
 
         With wrong options the component is a stand-in without these options, or None. A value
@@ -75,8 +77,9 @@ class Components(ComponentFactory):
             self._prepare_sink(component, route, spec, usable)
         elif isinstance(component, PayloadTransform):
             self._prepare_payloads(component, route)
-        if component is None and not isinstance(spec, TransformSpec) and spec.format is not None:
-            self._check_format((*route, "format"), spec.format)
+        format_ = None if isinstance(spec, TransformSpec | SideOutputSpec) else spec.format
+        if component is None and format_ is not None:
+            self._check_format((*route, "format"), format_)
         if isinstance(component, Transform):
             component.places = self._places(route, component)
         if component is not None and usable:
@@ -148,7 +151,7 @@ class Components(ComponentFactory):
     def _create_for_node(
         self, route: Route, kind: Kind, name: str, spec: Spec
     ) -> Component[Any] | None:
-        subject = f'{kind} "{written_name(name)}" (type: {spec.type})'
+        subject = f'{kind.replace("_", " ")} "{written_name(name)}" (type: {spec.type})'
         known = list(fields_at(type(spec), ()))
         # A table is read as a whole and needs no state.
         static = isinstance(spec, SourceSpec) and (spec.static or spec.lookup_table is not None)

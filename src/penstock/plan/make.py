@@ -15,12 +15,14 @@ from penstock.plan.dialect import translate_queries
 from penstock.plan.dynamic_tables import DynamicTables
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.inputs import Nodes, resolve_inputs
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Node, Observer, Plan
 from penstock.plan.operation_columns import configure_sinks, inherit
+from penstock.plan.plugins import file_functions, local_components, package_functions
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
+from penstock.plan.side_outputs import check_side_outputs, observed_by
 from penstock.plan.sink_keys import key_rows_of_sinks
 from penstock.plan.unbounded_state import find_unbounded_state
-from penstock.sdk import Sink, Source
+from penstock.sdk import SideOutput, Sink, Source, registry
 from penstock.spec.graph import list_nodes
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.spec.source_map import locate_error
@@ -52,7 +54,9 @@ def make_plan(pipeline: Pipeline, errors: Iterable[PenstockError] = ()) -> Parti
 
     The result has all errors, including those of the files.
     """
-    return _Planner(pipeline, errors).plan()
+    planner = _Planner(pipeline, errors)
+    with registry.using(planner.local):
+        return planner.plan()
 
 
 def with_primary_keys(plan: Plan, keys: Mapping[str, tuple[str, ...]]) -> Plan:
@@ -75,7 +79,11 @@ class _Planner:
         self.invalid: set[str] = set()
         self.placeholder_sources: set[str] = set()
         self.state = self.source_map.base(()) / self.spec.runtime.state / pipeline.name
-        self.functions = resolve(pipeline, self.errors)
+        self.local = local_components(pipeline, self.errors)
+        self.functions = resolve(
+            pipeline, self.errors, file_functions(pipeline, self.errors),
+            package_functions(pipeline, self.errors),
+        )  # fmt: skip
         self.components = Components(
             pipeline.name, self.source_map, self.state, self.errors, functions_of(self.functions)
         )
@@ -99,7 +107,12 @@ class _Planner:
                 self.errors += rules.certain_sink_errors(node)
         nodes = inherit(plan.nodes, plan.streams)
         queries = make_queries(nodes, plan.streams, find_final_roots(nodes, plan.streams))
-        plan = replace(plan, nodes=configure_sinks(nodes, queries), queries=queries)
+        observers = self._observers()
+        self.errors += check_side_outputs(observers, nodes, queries, self.invalid, self.source_map)
+        queries = observed_by(queries, observers)
+        plan = replace(
+            plan, nodes=configure_sinks(nodes, queries), queries=queries, observers=observers
+        )
         placeholder_sources = frozenset(self.placeholder_sources & plan.nodes.keys())
         suspects = [plan.nodes[name].where for name in placeholder_sources]
         for rule in rules.ALL:
@@ -173,6 +186,15 @@ class _Planner:
         if not parts:
             self.invalid.add(node.name)
         return parts
+
+    def _observers(self) -> tuple[Observer, ...]:
+        """Returns the valid side outputs."""
+        found = []
+        for name, spec in self.spec.side_outputs.items():
+            component = self.components.make(("side_outputs", name), "side_output", name, spec)
+            if isinstance(component, SideOutput):
+                found.append(Observer(name, component, tuple(spec.inputs), spec.max_rows))
+        return tuple(found)
 
     def _dead_letter(self) -> Node | None:
         spec, count = self.spec.dead_letter, len(self.errors)

@@ -16,6 +16,7 @@ from penstock.sdk import (
     Component,
     DataFrameTransform,
     Relation,
+    SideOutput,
     Sink,
     Source,
     State,
@@ -222,6 +223,18 @@ class Query:
     merged: tuple[str, ...] = ()
     past_watermarks: tuple[int, ...] | None = None
     updating: bool = False
+    observed: Mapping[str, int] = field(default_factory=dict)
+    """The nodes of the batches that side outputs observe, with the number of rows to copy."""
+
+
+@dataclass(frozen=True)
+class Observer:
+    """A side output of a plan. It gets at most `max_rows` rows of each batch of its inputs."""
+
+    name: str
+    component: SideOutput[Any]
+    inputs: tuple[str, ...]
+    max_rows: int
 
 
 @dataclass(frozen=True)
@@ -239,6 +252,7 @@ class Plan:
     warnings: tuple[PenstockError, ...] = field(default=())
     functions: tuple[Function, ...] = ()
     """The functions that SQL can call."""
+    observers: tuple[Observer, ...] = ()
 
     @property
     def name(self) -> str:

@@ -211,7 +211,7 @@ def _different_batches(node: Node, roots: Iterable[Root]) -> PlanError:
 
 
 def shared_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
-    """Returns the nodes with several readers, whose batches are computed once."""
+    """Returns the nodes with several readers, or side outputs, whose batches are computed once."""
     readers = Counter(
         input_ for name in (*query.batch_nodes, *query.sinks) for input_ in nodes[name].inputs
     )
@@ -221,7 +221,8 @@ def shared_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
     return [
         name
         for name in candidates
-        if readers[name] > 1 and not (name in nodes and nodes[name].static)
+        if (readers[name] > 1 or name in query.observed)
+        and not (name in nodes and nodes[name].static)
     ]
 
 
@@ -232,7 +233,9 @@ def end_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
     """
     if query.root in nodes and nodes[query.root].stateful:
         return [query.root]
-    shared = [name for name in shared_nodes(query, nodes) if name != query.root]
+    shared = [
+        name for name in shared_nodes(query, nodes) if name != query.root or name in query.observed
+    ]
     return sorted({*shared, *(nodes[name].inputs[0] for name in query.sinks)})
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
@@ -14,6 +16,7 @@ from penstock.observe.metrics import Metrics, StateSize
 from penstock.plan.model import Query
 from penstock.runtime.dead_letters.collection import DeadLetterCollection
 from penstock.runtime.failing_sinks import FailingSinks
+from penstock.runtime.side_outputs import SideOutputs
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state_stores import StateStores
 from penstock.runtime.stop import Stopped, StopRequest
@@ -31,6 +34,7 @@ class BatchEvents:
     state_stores: StateStores
     sink_timer: SinkTimer
     failing_sinks: FailingSinks
+    side_outputs: SideOutputs
 
     def on_begin(self, query: Query, number: int) -> None:
         """Handles the start of a batch. Earlier batches are committed."""
@@ -77,6 +81,14 @@ class BatchEvents:
         self.log.warning(
             "dead letters without position", query=query.name, batch=number, reason=reason
         )
+
+    def on_rows(self, query: Query, number: int, node: str, rows: pa.Table, count: int) -> None:
+        """Handles the rows of a node for side outputs."""
+        self.side_outputs.pass_rows(query, number, node, rows, count)
+
+    def on_unobserved(self, query: Query, number: int, node: str, error: Exception) -> None:
+        """Handles a failure to copy the rows of a node for side outputs."""
+        self.side_outputs.miss(node, error)
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of a batch by all sinks."""

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, entry_points, metadata, requires, version
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from penstock.core.cache import cache_directory
 from penstock.core.errors import PenstockError
 from penstock.core.units import binary_size_text, size_text
 from penstock.engine.spark_session.memory import Memory
-from penstock.sdk import registry
+from penstock.plan.plugins import broken_plugins, installed_plugins
 
 State = Literal["ok", "warn", "fail"]
 
@@ -169,20 +169,15 @@ def _installed(extra: str) -> bool:
 
 
 def _plugins() -> Check:
-    plugins, broken = [], []
-    for kind in registry.KINDS:
-        for entry in entry_points(group=registry.GROUP.format(kind)):
-            if entry.dist is None or entry.dist.name == "penstock":
-                continue
-            plugins.append(f"{kind} {entry.name} ({entry.dist.name} {entry.dist.version})")
-            try:
-                entry.load()
-            except Exception as error:
-                broken.append(f"{kind} {entry.name}: {type(error).__name__}: {error}")
+    broken = broken_plugins()
     if broken:
-        advice = "Upgrade or remove the packages of these plugins."
-        return Check("plugins", "fail", "; ".join(broken), advice)
-    return Check("plugins", "ok", ", ".join(plugins) or "none beside the built-in ones")
+        advice = "Correct, upgrade or remove the packages of these plugins."
+        return Check("plugins", "fail", "; ".join(each.message for each in broken), advice)
+    found = ", ".join(
+        f"{plugin.kind} {plugin.name} ({plugin.package} {plugin.version})"
+        for plugin in installed_plugins()
+    )
+    return Check("plugins", "ok", found or "none beside the built-in ones")
 
 
 def _session() -> Check:

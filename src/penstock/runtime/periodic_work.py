@@ -52,7 +52,9 @@ class PeriodicWork:
         self._collect_tables(self._dead_letters.collect_when_due)
         self.acknowledge()
         self._backlog.count([run.query for run in runs if run.execution.stalled])
-        self._state.write("status.json", self._metrics.snapshot())
+        snapshot = self._metrics.snapshot()
+        self._events.side_outputs.pass_progress(snapshot)
+        self._state.write("status.json", snapshot)
 
     def acknowledge(self) -> None:
         """Acknowledges the batches that all queries have committed, and counts the others."""

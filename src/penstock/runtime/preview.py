@@ -113,6 +113,12 @@ class PreviewRun:
     def on_state(self, query: Query, rows: int, size: int) -> None:
         pass
 
+    def on_rows(self, query: Query, number: int, node: str, rows: pa.Table, count: int) -> None:
+        pass
+
+    def on_unobserved(self, query: Query, number: int, node: str, error: Exception) -> None:
+        pass
+
     def on_end(self, query: Query, number: int) -> None:
         """Handles a batch captured for all nodes."""
 

@@ -27,6 +27,7 @@ from penstock.runtime.query_run import QueryRun
 from penstock.runtime.receiving.receivers import Receivers
 from penstock.runtime.retry import restart_policy
 from penstock.runtime.run_options import EndOfRun
+from penstock.runtime.side_outputs import SideOutputs
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state_stores import StateStores
@@ -67,12 +68,13 @@ class Supervisor:
         self.failing_sinks = FailingSinks(plan, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.listener = Listener(plan, metrics, self.collector.read)
+        self.side_outputs = SideOutputs(plan, metrics, log)
         self.query_runs: list[QueryRun] = []
         self.failed: dict[str, PenstockError] = {}
         self._has_changed_schema = False
         self.events = BatchEvents(
             metrics, log, stop, self.dead_letters, self.listener, self.state_stores,
-            SinkTimer(plan, log), self.failing_sinks,
+            SinkTimer(plan, log), self.failing_sinks, self.side_outputs,
         )  # fmt: skip
         self.periodic_work = PeriodicWork(plan, state, self.events, until)
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
@@ -101,6 +103,7 @@ class Supervisor:
                 self.session.streams.removeListener(self.listener)
                 self.periodic_work.close()
                 self._close_sinks()
+                self.side_outputs.close()
 
     # The phases of a run
 

@@ -17,16 +17,18 @@ from penstock.journal import Journal, Message
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.clients import ClientPool
-from penstock.sdk.component import Component, Context
+from penstock.sdk.component import SDK_VERSION, Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.lookup import LookupSource
 from penstock.sdk.operations import Changes, Operation
+from penstock.sdk.plugin_files import plugin
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Carried, Conjunct, Decoded, Encoded, Failure, Read, Records
 from penstock.sdk.replayable_source import ReplayableSource
 from penstock.sdk.retries import report_retry
 from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_schemas
+from penstock.sdk.side_output import ObservedRows, SideOutput
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, Source
 from penstock.sdk.start import StartAt
@@ -35,13 +37,13 @@ from penstock.sql.column_lineage import ColumnLineage
 from penstock.sql.relation import Relation, State
 
 __all__ = [
-    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Carried", "Changes", "ClientPool",
-    "ColumnChange", "ColumnLineage", "Component", "Config", "Conjunct", "Context",
+    "PAYLOAD", "SDK_VERSION", "BatchId", "ByteSize", "Capability", "Carried", "Changes",
+    "ClientPool", "ColumnChange", "ColumnLineage", "Component", "Config", "Conjunct", "Context",
     "DataFrameTransform", "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure",
     "FileFormat", "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra",
-    "Mode", "Offset", "Operation", "PayloadTransform", "Permanent", "PlanError", "PositiveDuration",
-    "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
-    "Rejects", "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source",
-    "StartAt", "State", "Transform", "Transient", "UserPath", "Writer", "bisect_failures",
-    "compare_schemas", "report_retry",
+    "Mode", "ObservedRows", "Offset", "Operation", "PayloadTransform", "Permanent", "PlanError",
+    "PositiveDuration", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError",
+    "Records", "Rejected", "Rejects", "Relation", "ReplayableSource", "Retry", "SchemaChanges",
+    "Secret", "SideOutput", "Sink", "Source", "StartAt", "State", "Transform", "Transient",
+    "UserPath", "Writer", "bisect_failures", "compare_schemas", "plugin", "report_retry",
 ]  # fmt: skip

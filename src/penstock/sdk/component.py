@@ -15,6 +15,8 @@ from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 C = TypeVar("C", bound=Config)
 Level = Literal["exactly once", "at least once", "at most once"]
+SDK_VERSION = 1
+"""The version of the SDK. A change that breaks components of other packages increases it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Component(Generic[C]):
     The attributes declare its guarantees.
     """
 
+    sdk_version: ClassVar[int] = SDK_VERSION
+    """The version of the SDK for which a component of another package is written."""
     capabilities: frozenset[Capability] = frozenset()
     """The capabilities of the class. A component adds capabilities of its options on creation."""
     optional_capabilities: ClassVar[Mapping[Capability, str]] = {}

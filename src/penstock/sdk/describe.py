@@ -25,10 +25,11 @@ from penstock.sdk.guarantees import DeliveryGuarantee, guarantees, variants
 from penstock.sdk.registry import Kind
 from penstock.sdk.source import Source
 from penstock.spec.model_types import NameList
-from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.node_models import SideOutputSpec, SinkSpec, SourceSpec, TransformSpec
 
 SHARED: Mapping[Kind, type[BaseModel]] = {
     "source": SourceSpec, "transform": TransformSpec, "sink": SinkSpec,
+    "side_output": SideOutputSpec,
 }  # fmt: skip
 _ALIAS_NAMES: list[tuple[Any, str]] = [
     (Duration, "duration"), (PositiveDuration, "duration"), (ByteSize, "size"), (UserPath, "path"),
@@ -112,9 +113,10 @@ def describe(kind: Kind, type_: str) -> Description:
 
 
 def describe_all() -> dict[Kind, list[Description]]:
-    """Describes all installed types, by kind, sorted by type."""
+    """Describes all installed types that can be used, by kind, sorted by type."""
     return {
-        kind: [describe(kind, type_) for type_ in registry.types(kind)] for kind in registry.KINDS
+        kind: [describe(kind, type_) for type_, _ in registry.importable(kind)]
+        for kind in registry.KINDS
     }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Protocol
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
+from penstock.core.plugins import BrokenPlugin, BrokenPluginError, load_plugin
 from penstock.spec.parsed import Overrides, ParsedPipeline
 from penstock.spec.tree.document import Document
 
@@ -109,7 +111,27 @@ class DocumentFrontEnd(ABC):
 def front_ends() -> dict[str, FrontEnd | DocumentFrontEnd]:
     """Returns the front ends by language."""
     built_in = [EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()]
-    return {entry.name: entry.load()() for entry in [*built_in, *entry_points(group=GROUP)]}
+    found = {entry.name: entry.load()() for entry in built_in}
+    for entry in entry_points(group=GROUP):
+        with suppress(BrokenPluginError):
+            found[entry.name] = _load(entry)
+    return found
+
+
+def broken_front_ends() -> Iterator[BrokenPlugin]:
+    """Yields the front ends of packages that cannot be used."""
+    for entry in entry_points(group=GROUP):
+        try:
+            _load(entry)
+        except BrokenPluginError as error:
+            yield error.plugin
+
+
+def _load(entry: EntryPoint) -> FrontEnd | DocumentFrontEnd:
+    front_end: FrontEnd | DocumentFrontEnd = load_plugin(
+        "front end", entry, lambda found: None if callable(found) else "expected a class"
+    )()
+    return front_end
 
 
 def select_front_end(paths: Sequence[str]) -> FrontEnd | DocumentFrontEnd:

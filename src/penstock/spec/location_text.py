@@ -9,6 +9,7 @@ KINDS = {
     "transforms": "transform",
     "sinks": "sink",
     "connections": "connection",
+    "side_outputs": "side output",
 }
 
 

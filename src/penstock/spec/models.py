@@ -7,7 +7,13 @@ from typing import Any
 from penstock.spec.case_models import TestCase
 from penstock.spec.function_models import FunctionSpec
 from penstock.spec.model_types import NameList, PathList, StrictModel
-from penstock.spec.node_models import DeadLetterSpec, SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.node_models import (
+    DeadLetterSpec,
+    SideOutputSpec,
+    SinkSpec,
+    SourceSpec,
+    TransformSpec,
+)
 from penstock.spec.runtime_models import Runtime
 
 
@@ -33,6 +39,11 @@ class PipelineSpec(StrictModel):
     """Functions that SQL can call, by name."""
     function_files: PathList = []
     """Python files with functions that SQL can call: those with a decorator of `penstock`."""
+    plugins: PathList = []
+    """Python files with components and functions of this pipeline: classes with the decorator
+    `plugin`, and functions with one of `penstock`. `penstock check` runs these files."""
+    side_outputs: dict[str, SideOutputSpec] = {}
+    """Observers of nodes, by name. They do not change the rows of sinks."""
     dead_letter: DeadLetterSpec | None = None
     """The sink of dead letters, in place of the state directory."""
     runtime: Runtime = Runtime()

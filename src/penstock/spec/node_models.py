@@ -193,6 +193,17 @@ class SinkSpec(NodeModel):
     """Further labels of the metrics of the node."""
 
 
+class SideOutputSpec(NodeModel):
+    """A side output: an observer of the rows and the progress of nodes."""
+
+    type: str
+    """The type of the side output."""
+    inputs: NameList = Field(alias="from")
+    """The nodes that are observed: sources and transforms."""
+    max_rows: int = Field(default=1000, ge=0)
+    """The maximum number of rows of a batch that are copied. The others are only counted."""
+
+
 class DeadLetterSpec(NodeModel):
     """The sink of dead letters, in place of the state directory."""
 

@@ -13,7 +13,12 @@ Schema = dict[str, Any]
 Components = Mapping[str, Mapping[str, Schema]]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_MODELS = {"source": "SourceSpec", "transform": "TransformSpec", "sink": "SinkSpec"}
+_MODELS = {
+    "source": "SourceSpec",
+    "transform": "TransformSpec",
+    "sink": "SinkSpec",
+    "side_output": "SideOutputSpec",
+}
 _EXPRESSION: Schema = {
     "type": "string",
     "pattern": r"\$\{",

@@ -27,7 +27,7 @@ from penstock.spec.valid_part import damaged_nodes, validate_part
 
 _OPTIONAL_SECTIONS = {
     "connections", "sources", "transforms", "sinks", "dead_letter", "runtime", "tests", "include",
-    "functions", "function_files",
+    "functions", "function_files", "plugins", "side_outputs",
 }  # fmt: skip
 
 

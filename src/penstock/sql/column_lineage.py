@@ -44,6 +44,17 @@ class UntimedColumns(ColumnLineage):
 
 
 @dataclass(frozen=True)
+class NewColumns(ColumnLineage):
+    """Columns of which none is known to be one of an input."""
+
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        return KeyedRows(origin=())
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        return frozenset()
+
+
+@dataclass(frozen=True)
 class KeyedColumns(ColumnLineage):
     """The columns of a single input, which has one row for each value of a key."""
 

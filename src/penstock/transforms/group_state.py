@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 RESULT = "result"
 """The column that a handler adds."""
 BUCKETS = 32
-_PACKED = "bucket INT, place BIGINT, rows BINARY"
+PACKED = "bucket INT, place BIGINT, rows BINARY"
 _PARTS = 2**32
 """The maximum number of batches of Arrow in a partition."""
 
@@ -74,7 +74,7 @@ def apply_by_bucket(
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    packed = frame.mapInArrow(_Pack(tuple(by)), _PACKED).groupBy("bucket")
+    packed = frame.mapInArrow(Pack(tuple(by)), PACKED).groupBy("bucket")
     if frame.isStreaming:
         computed = packed.applyInPandasWithState(
             task.advance, "rows BINARY", "state BINARY", "append", "NoTimeout"
@@ -85,7 +85,7 @@ def apply_by_bucket(
 
 
 @dataclass(frozen=True)
-class _Pack:
+class Pack:
     """The rows of each bucket in a batch of Arrow as one value, with their place in the input."""
 
     by: tuple[str, ...]
@@ -100,7 +100,7 @@ class _Pack:
                 continue
             buckets = self._buckets(batch)
             found = np.unique(buckets)
-            rows = [_to_bytes(batch.filter(pa.array(buckets == each))) for each in found]
+            rows = [to_bytes(batch.filter(pa.array(buckets == each))) for each in found]
             places = np.full(len(found), first + number)
             yield pa.RecordBatch.from_arrays(
                 [
@@ -170,10 +170,10 @@ class BucketTask:
 
         packed = [pair for part in parts for pair in zip(part["place"], part["rows"], strict=True)]
         ordered = sorted(packed, key=lambda pair: int(pair[0]))
-        rows = [batch for _, packed in ordered for batch in _from_bytes(packed)]
+        rows = [batch for _, packed in ordered for batch in from_bytes(packed)]
         outputs = self._handled(handler, rows)
         self._reject(handler.take_dropped(), bucket)
-        return pd.DataFrame({"rows": [_to_bytes(output) for output in outputs]})
+        return pd.DataFrame({"rows": [to_bytes(output) for output in outputs]})
 
     def _handled(self, handler: Handler, rows: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """Returns the output of a handler. Raises PlanError."""
@@ -199,10 +199,11 @@ class _Unpack:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for rows in batch.column(0).to_pylist():
-                yield from (aligned(each, self.schema) for each in _from_bytes(rows))
+                yield from (aligned(each, self.schema) for each in from_bytes(rows))
 
 
-def _to_bytes(batch: pa.RecordBatch) -> bytes:
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """Returns a batch as a stream of Arrow."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -210,5 +211,6 @@ def _to_bytes(batch: pa.RecordBatch) -> bytes:
     return value
 
 
-def _from_bytes(rows: bytes) -> list[pa.RecordBatch]:
+def from_bytes(rows: bytes) -> list[pa.RecordBatch]:
+    """Returns the batches of a stream of Arrow."""
     return list(pa.ipc.open_stream(rows))

@@ -7,63 +7,35 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
-from pydantic import Field, model_validator
 
 from penstock.core.errors import (
-    OptionError,
     RecordError,
     UserError,
-    ValidationErrors,
-    flatten_errors,
     raise_all,
 )
 from penstock.core.exits import Interruption, exception_text, exits_as_exceptions
 from penstock.core.time_limit import (
-    DEFAULT_TIMEOUT,
     IDLE,
     NoResult,
     call_within,
     limit_calls,
 )
-from penstock.core.units import PositiveDuration
-from penstock.sdk import Config, PlanError, Transform
+from penstock.sdk import Component, Context, PlanError, Transform
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_text import parsed_value
 from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
 from penstock.sdk.forked_calls import call_forked
-from penstock.transforms.python_code import check_code, import_function, load_code, module_path
+from penstock.transforms.python_code import import_function, load_code, module_path
+from penstock.transforms.python_config import PythonConfig
+from penstock.transforms.python_options import option_errors
 from penstock.transforms.python_results import batches_of, outputs, rows_of
-
-
-class PythonConfig(Config):
-    code: str | None = None
-    """Python source that defines the function (or class) named by `function`."""
-    function: str = "transform"
-    """The name in `code`, or `module:name` of an installed module or one beside the file."""
-    per: Literal["batch", "row"] = "batch"
-    """Whether the function takes a `pyarrow.RecordBatch` or one row as a dict."""
-    options: dict[str, Any] = {}
-    """Keyword arguments for a class's constructor, or for each call of a function."""
-    columns: str | dict[str, str] | None = Field(default=None, alias="schema")
-    """The columns of the output, as a DDL string or a map of name to type.
-
-    By default the columns of the function's result for an empty batch."""
-    timeout: PositiveDuration = DEFAULT_TIMEOUT
-    """The maximum time of one call, and of `open`. A call without a result by then is an error of
-    the row. With `per: batch` it is repeated with fewer rows, down to one."""
-    deterministic: bool = False
-    """Whether the same input always gives the same output, which exactly-once delivery requires."""
-
-    @model_validator(mode="after")
-    def _check_code_or_module(self) -> PythonConfig:
-        if self.code is None and ":" not in self.function:
-            raise ValueError('expected "code", or "function" as module:name')
-        return self
+from penstock.transforms.stateful.declared import with_declared_state
+from penstock.transforms.stateful.transform import StatefulPython
 
 
 class Python(Transform[PythonConfig]):
@@ -79,8 +51,12 @@ class Python(Transform[PythonConfig]):
     A VARIANT is its JSON value in a row (a dict, a list, text, a number, True, False or None), and
     JSON text in a RecordBatch. A column that `schema` declares as VARIANT is returned likewise.
 
-    Parallel by partition. State kept between batches is not durable: use SQL for stateful
-    transforms.
+    With `state` the function has a state for each key, which survives restarts: a function takes a
+    row and the state, a class has the methods `process(row, state)` and `on_timer(name, state)`.
+    `schema` is required. A call that fails leaves the state as it was before. Rows are processed in
+    the order of their source, and the result is the same for every division into batches.
+
+    Parallel by partition, with `state` by key. Other state between batches is not durable.
 
     ```yaml
     type: python
@@ -103,29 +79,17 @@ class Python(Transform[PythonConfig]):
         return self.config.deterministic
 
     def validate(self) -> None:
-        raise_all(self._option_errors())
+        raise_all(option_errors(self.config))
 
-    def _option_errors(self) -> Iterator[PlanError]:
-        yield from self._schema_errors()
-        if self.config.code is not None:
-            try:
-                check_code(self.config.code, self.config.function)
-            except PlanError as error:
-                yield error
-
-    def _schema_errors(self) -> Iterator[PlanError]:
-        if self.config.columns is not None:
-            try:
-                arrow_schema(self.config.columns)
-            except (PlanError, ValidationErrors) as error:
-                for inner in flatten_errors(error):
-                    yield OptionError.inside("schema", inner)
-        elif self.config.per == "row":
-            yield PlanError(
-                "per: row requires the columns of the output",
-                code="missing-option",
-                hint="Add schema: name STRING, ...",
-            )
+    @classmethod
+    def create(
+        cls, config: PythonConfig, context: Context | None = None
+    ) -> Component[PythonConfig]:
+        """Creates the transform; with `state` one over keys."""
+        config = with_declared_state(config, (context or Context()).base)
+        if config.state is None:
+            return cls(config, context)
+        return StatefulPython(config, context)
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Returns the columns of the output. The code runs in a fork, which it may end."""

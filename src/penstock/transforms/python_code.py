@@ -94,6 +94,12 @@ def module_path(function: str, base: Path) -> Path:
     return base.joinpath(*module_name.split(".")).with_suffix(".py")
 
 
+def modified_time(function: str, base: Path) -> int | None:
+    """Returns the time of the last change of the file of `module:name`; None without a file."""
+    path = module_path(function, base)
+    return path.stat().st_mtime_ns if ":" in function and path.is_file() else None
+
+
 @cache
 def _import_file(path: str, modified: int) -> ModuleType:
     """Imports a file as a module of its own, independent of other modules of the same name."""

@@ -46,7 +46,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_list_has_all_kinds(said: Said) -> None:
     found = json.loads(said("list", "--json")[1])
-    assert {"sources", "transforms", "sinks", "formats"} == set(found)
+    kinds = {"sources", "transforms", "sinks", "formats", "side_outputs"}
+    assert kinds | {"plugins", "broken_plugins"} == set(found)
     files = next(each for each in found["sources"] if each["type"] == "files")
     assert files["installed"] and "replay" in files["capabilities"]
     assert "dedupe" in said("list")[1]
@@ -80,7 +81,7 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
         (["describe", "sink"], "Add one of blackhole, clickhouse, delta"),
         (["describe", "source", "csv"], 'Use "csv" as a format.'),
         (["describe", "source", "fles"], 'did you mean "files"?'),
-        (["new"], "Add one of files, generate, kafka, sql."),
+        (["new"], "Add one of files, generate, kafka, sql, plugin."),
         (["new", "file"], 'did you mean "files"?'),
         (["new", "sql", "--output", "nowhere/a.yaml"], "cannot write"),
         (["check", "nothere.yaml"], "the file nothere.yaml does not exist"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.handlers.dispatch import ByGroup
 from penstock.handlers.roles import Roles
 from penstock.handlers.threshold import Threshold, ThresholdOptions
-from penstock.transforms.group_state import RESULT, BucketTask, _Pack, _Unpack, handler_names
+from penstock.transforms.group_state import RESULT, BucketTask, Pack, _Unpack, handler_names
 
 OPTIONS = ThresholdOptions("c2", RESULT, 10, 2, 5)
 
@@ -25,7 +25,7 @@ def rows(count: int) -> pa.RecordBatch:
 
 def computed(batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
     """Returns the rows of all buckets in the order of their times, packed in reverse order."""
-    packed = pa.Table.from_batches(_Pack(("by0", "by1"))(iter(batches))).to_pandas()
+    packed = pa.Table.from_batches(Pack(("by0", "by1"))(iter(batches))).to_pandas()
     task = BucketTask(partial(ByGroup, ("by0", "by1"), partial(Threshold, OPTIONS)), Roles("c1"))
     outputs = [task.compute(part.iloc[::-1]) for _, part in packed.groupby("bucket")]
     found = pa.RecordBatch.from_pandas(pd.concat(outputs), preserve_index=False)

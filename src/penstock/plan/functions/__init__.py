@@ -27,10 +27,14 @@ from penstock.sql.user_functions import UserFunctions, rows_function
 __all__ = ["Function", "builtin_functions", "functions_of", "resolve", "used_functions"]
 
 
-def resolve(pipeline: Pipeline, errors: list[PenstockError]) -> tuple[Function, ...]:
+def resolve(
+    pipeline: Pipeline, errors: list[PenstockError], of_files: Iterable[Function] = (),
+    of_packages: Iterable[Function] = (),
+) -> tuple[Function, ...]:  # fmt: skip
     """Returns the functions of a pipeline that are valid, and appends to `errors`.
 
-    Reads the function files and does not run them.
+    Reads the function files and does not run them. `of_files` are the functions of plugin files. A
+    function of a package is replaced by one of the pipeline with its name.
     """
     found: list[Function] = []
     for name, spec in pipeline.spec.functions.items():
@@ -44,6 +48,9 @@ def resolve(pipeline: Pipeline, errors: list[PenstockError]) -> tuple[Function, 
             found += [function] if function is not None else []
     for index, path in enumerate(pipeline.spec.function_files):
         found += _read_file(pipeline, Path(path), ("function_files", index), errors)
+    found += of_files
+    known = {function.name.lower() for function in found}
+    found += [function for function in of_packages if function.name.lower() not in known]
     functions: dict[str, Function] = {}
     for function in found:
         problem = _name_problem(function, functions)

@@ -18,11 +18,12 @@ from penstock.core.text import line_and_column, plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
 from penstock.plan.functions.decorator_options import ASYNC_OPTIONS
-from penstock.plan.functions.dependencies import check_requirement, missing_imports
+from penstock.plan.functions.dependencies import missing_imports
 from penstock.plan.functions.model import Function, Parameter
 from penstock.plan.functions.python_code import Code, CodeError, read_code
 from penstock.plan.functions.sql_code import check_expression
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.requirements import check_requirement
 from penstock.spec.function_models import FunctionSpec
 from penstock.spec.source_map import Route, SourceMap, locate_error
 from penstock.sql.dialect.translate import translate

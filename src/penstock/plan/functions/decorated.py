@@ -22,13 +22,13 @@ from penstock.plan.functions.decorator_options import (
     read_decorator_options,
 )
 from penstock.plan.functions.dependencies import (
-    check_requirement,
     inline_dependencies,
     missing_imports,
 )
 from penstock.plan.functions.model import Function, FunctionKind, Parameter
 from penstock.plan.functions.python_code import CodeError, Definition, parse
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.requirements import check_requirement
 from penstock.spec.dialects.python_functions import MODULES
 
 _KINDS: dict[str, FunctionKind] = {"udf": "scalar", "udaf": "aggregate", "udtf": "table"}

@@ -7,45 +7,14 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-
-from packaging.requirements import InvalidRequirement, Requirement
 
 from penstock.core.errors import PlanError
 from penstock.spec.dialects.python_functions import MODULES
 
 _INLINE = re.compile(r"(?m)^# /// script\s*$\n(?P<toml>(?:^#(?:| .*)$\n)+?)^# ///\s*$")
 _PROVIDED = {"penstock", *MODULES}
-
-
-def check_requirement(text: str) -> None:
-    """Raises PlanError unless a requirement such as `numpy>=2` is installed."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
-        raise PlanError(
-            f'expected a requirement such as "numpy>=2", found "{text}"',
-            code="invalid-dependency",
-        ) from error
-    if requirement.marker is not None and not requirement.marker.evaluate():
-        return
-    try:
-        found = version(requirement.name)
-    except PackageNotFoundError:
-        raise PlanError(
-            f"the Python package {requirement.name} is not installed",
-            code="missing-dependency",
-            hint=f"run pip install '{text}'",
-        ) from None
-    if not requirement.specifier.contains(found, prereleases=True):
-        raise PlanError(
-            f"the Python package {requirement.name} has version {found}, expected "
-            f"{requirement.specifier}",
-            code="missing-dependency",
-            hint=f"run pip install '{text}'",
-        )
 
 
 def inline_dependencies(source: str) -> list[str]:

@@ -10,6 +10,7 @@ from penstock.core.files.pipes import open_without_waiting
 from penstock.core.files.regular_files import check_regular_file
 from penstock.core.location import Location
 from penstock.core.text import nearest_file
+from penstock.spec.preprocessing import preprocess
 from penstock.spec.tree.nodes import File
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -17,13 +18,17 @@ STANDARD_INPUT = "<stdin>"
 
 
 def read_standard_input() -> str:
-    """Returns the text of standard input. Raises SpecError."""
-    return _decode(sys.stdin.buffer.read(MAX_BYTES + 1), STANDARD_INPUT)
+    """Returns the text of standard input after its preprocessors. Raises SpecError."""
+    text = _decode(sys.stdin.buffer.read(MAX_BYTES + 1), STANDARD_INPUT)
+    return preprocess(text, STANDARD_INPUT, Path.cwd())
 
 
 def read_text(path: Path, where: Location | None = None) -> str:
-    """Returns the text of a file, to which the location `where` refers. Raises SpecError."""
-    return _decode(_bytes(path, where), str(path))
+    """Returns the text of a file after its preprocessors. Raises SpecError.
+
+    `where` is the location that refers to the file.
+    """
+    return preprocess(_decode(_bytes(path, where), str(path)), str(path), path.absolute().parent)
 
 
 def _bytes(path: Path, where: Location | None) -> bytes:

@@ -16,9 +16,10 @@ NAMED = {
     "sinks": "sink",
     "connections": "connection",
     "functions": "function",
+    "side_outputs": "side output",
 }
 _DEEP = {"runtime"}
-LISTS = {"tests", "function_files"}
+LISTS = {"tests", "function_files", "plugins"}
 
 
 def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockError]]:

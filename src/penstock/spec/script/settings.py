@@ -10,7 +10,7 @@ from penstock.spec.script.statements import Set
 from penstock.spec.script.tokens import Text
 from penstock.spec.tree.nodes import File
 
-_TOP_LEVEL = ("name", "description", "function_files")
+_TOP_LEVEL = ("name", "description", "function_files", "plugins")
 _RUNTIME = "runtime"
 _SPARK = "spark"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock.core.location import Location
 from penstock.core.paths import ConfigStr
+from penstock.spec.preprocessing import OriginalLines, original_lines
 from penstock.spec.source_map import SourceValue, Substitution
 from penstock.spec.tree.align import align
 
@@ -43,11 +44,20 @@ class File:
         number = bisect_right(self._starts, start)
         line, column = self.line(number), start - self._starts[number - 1]
         marked = line[column : column + max((end or 0) - start, 0)].rstrip()
+        if self._originals is not None:
+            number, original, is_same = self._originals.original(number)
+            if not is_same:
+                return Location(self.name, number, 1, 1, original)
         return Location(self.name, number, column + 1, max(len(marked), 1), line)
 
     def index(self, where: Location) -> int:
         """Returns the index in the text of a location in this file."""
-        return self._starts[where.line - 1] + where.column - 1
+        line = where.line if self._originals is None else self._originals.processed(where.line)
+        return self._starts[line - 1] + where.column - 1
+
+    @cached_property
+    def _originals(self) -> OriginalLines | None:
+        return original_lines(self.name, self.text)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Contract tests for connectors.
 
-Subclass `SourceContract`, `SinkContract`, or `ReceivingContract` for a source that is a
-`ReceivingSource`:
+Subclass `SourceContract`, `SinkContract`, `TransformContract`, or `ReceivingContract` for a source
+that is a `ReceivingSource`:
 
     class TestFilesSink(SinkContract):
         component = FilesSink
@@ -26,5 +26,6 @@ pass yet. Both are strict: an excused test that passes is a failure.
 from penstock.testing.contract.receiving import ReceivingContract
 from penstock.testing.contract.sink import SinkContract
 from penstock.testing.contract.source import SourceContract
+from penstock.testing.contract.transform import TransformContract
 
-__all__ = ["ReceivingContract", "SinkContract", "SourceContract"]
+__all__ = ["ReceivingContract", "SinkContract", "SourceContract", "TransformContract"]

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from penstock.core.secret import Secret
 from penstock.core.text import nearest
-from penstock.sdk import Permanent, Transient, registry
+from penstock.sdk import Permanent, Sink, Source, Transient, registry
 from penstock.sdk.guarantees import delivery_guarantee, guarantees
 from penstock.testing.contract.applies import once_per_component, once_per_transport, run_if
 from penstock.testing.contract.component_harness import NO_HINT, ComponentHarness
@@ -34,6 +34,10 @@ NODE_KEYS = frozenset(
 PAUSED_SERVER_TIMEOUT = 60
 _SECRET_NAME = re.compile(
     r"(password|passphrase|secret|token|api_?key|private_?key|credential)(?!.*_url$)"
+)
+_requires_guarantees = run_if(
+    lambda contract: issubclass(contract.component, Source | Sink),
+    lambda _: "only sources and sinks have guarantees",
 )
 
 
@@ -85,6 +89,7 @@ class ComponentContract(ComponentHarness):
         length = len(text.split("```")[0])
         assert length > 80, f"expected more than 80 characters before an example, found {length}"
 
+    @_requires_guarantees
     def test_declared_guarantees(self, options: dict[str, Any]) -> None:
         """Checks that the guarantees with the options of the test are those of the variant."""
         declared = delivery_guarantee(self.create_component(options), self.variant)

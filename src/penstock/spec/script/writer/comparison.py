@@ -16,7 +16,7 @@ from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import File
 
 SECTIONS = ("functions", "sources", "transforms", "sinks")
-SETTINGS = ("name", "description", "function_files", "runtime")
+SETTINGS = ("name", "description", "function_files", "plugins", "runtime")
 _DEFAULTS = {"kind": "scalar", "skip_nulls": False, "deterministic": True}
 _NAME = "<script>"
 

@@ -28,7 +28,7 @@ from penstock.spec.script.writer.values import (
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
-_TEXTS = ("name", "description", "function_files")
+_TEXTS = ("name", "description", "function_files", "plugins")
 _HINTS = {
     "filter": "write type: sql with SELECT * FROM input WHERE condition",
     "select": "write type: sql with SELECT expression AS column FROM input",
