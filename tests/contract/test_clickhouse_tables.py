@@ -417,7 +417,7 @@ def test_hostile_names_and_values(clickhouse: ClickHouse) -> None:
         return {**clickhouse.login, "table": f"{database}.{quoted(name)}"}
 
     target = hostile.Target(ClickhouseSink, ClickhouseSource, options)
-    assert target.refused_columns() == {"a\0b"}
+    assert target.rejected_columns() == {"a\0b"}
     few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
-    assert few.refused_tables() == {"a\0b", "x" * 300}
+    assert few.rejected_tables() == {"a\0b", "x" * 300}
     target.check_values()

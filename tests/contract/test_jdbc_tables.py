@@ -329,7 +329,7 @@ def test_hostile_names_and_values(make: Any, system: str) -> None:
         for name in hostile.NAMES
         if len(name.encode() if system == "postgresql" else name) > lengths[system]
     }
-    assert target.refused_columns() == {"a\0b", *too_long}
+    assert target.rejected_columns() == {"a\0b", *too_long}
     few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
-    assert few.refused_tables() == {"a\0b", "x" * 300}
+    assert few.rejected_tables() == {"a\0b", "x" * 300}
     target.check_values()

@@ -359,7 +359,7 @@ def test_hostile_names_and_values(replica_set: ReplicaSet) -> None:
     target = hostile.Target(
         MongodbSink, MongodbSource, options, key="_id", names=names, without=dots
     )  # fmt: skip
-    assert target.refused_columns() == {"a\0b", "$a"}
+    assert target.rejected_columns() == {"a\0b", "$a"}
     of_tables = {name for name in names if "$" in name or name[-1] == "."}
-    assert target.refused_tables() == {"a\0b", *of_tables}
+    assert target.rejected_tables() == {"a\0b", *of_tables}
     target.check_values()

@@ -506,8 +506,8 @@ def test_hostile_names_and_values(mariadb: MariaDb) -> None:
         return {**mariadb.login, "table": f"{database}.{quoted(name)}"}
 
     target = hostile.Target(MysqlSink, MysqlSource, options)
-    refused = {name for name in hostile.NAMES if len(name) > 64 or name[-1] in " \t"}
-    assert target.refused_columns() == {"a\0b", "😀", *refused} == target.refused_tables()
+    rejected = {name for name in hostile.NAMES if len(name) > 64 or name[-1] in " \t"}
+    assert target.rejected_columns() == {"a\0b", "😀", *rejected} == target.rejected_tables()
     target.check_values()
 
 

@@ -410,7 +410,7 @@ def test_own_types_are_copied_or_rejected(postgres: Postgres, tmp_path: Path) ->
 
 
 def test_hostile_names_and_values(postgres: Postgres) -> None:
-    """Names of more than 63 bytes, which PostgreSQL would cut, are refused."""
+    """Names of more than 63 bytes, which PostgreSQL would cut, are rejected."""
     schema = postgres.new_schema()
 
     def options(name: str) -> dict[str, Any]:
@@ -418,7 +418,7 @@ def test_hostile_names_and_values(postgres: Postgres) -> None:
 
     target = hostile.Target(PostgresSink, PostgresSource, options)
     too_long = {name for name in hostile.NAMES if len(name.encode()) > 63}
-    assert target.refused_columns() == {"a\0b", *too_long} == target.refused_tables()
+    assert target.rejected_columns() == {"a\0b", *too_long} == target.rejected_tables()
     target.check_values()
 
 

@@ -54,12 +54,12 @@ class Target:
     without: frozenset[str] = frozenset()
     """Columns that the server of the tests does not take, unlike the system."""
 
-    def refused_tables(self) -> set[str]:
-        """Writes a row to a table of each name and reads it. Returns the names that are refused."""
-        refused, written = set(), set()
+    def rejected_tables(self) -> set[str]:
+        """Writes a row to a table of each name and reads it. Returns the names that are rejected."""
+        rejected, written = set(), set()
         for number, name in enumerate(self.names):
             rows = [(str(number), name.replace("\0", ""))]
-            with refusal(name, refused):
+            with rejection(name, rejected):
                 table = Table(self, name, (self.key or "k", "v"), (self.key or "k",))
                 table.write(rows)
                 assert table.read() == rows, name
@@ -68,19 +68,19 @@ class Target:
             with closing(self.made(self.source, "k").connect()) as connection:
                 listed = {each.name for each in connection.tables()}
             assert written <= ({*map(fold, listed)} if self.folds else listed)
-        return refused
+        return rejected
 
-    def refused_columns(self) -> set[str]:
+    def rejected_columns(self) -> set[str]:
         """Writes, replaces, deletes and looks up rows of columns of all names.
 
-        Returns the names that are refused.
+        Returns the names that are rejected.
         """
-        refused: set[str] = set()
+        rejected: set[str] = set()
         names = [name for name in self.names if name not in self.without]
         for name in names:
-            with refusal(name, refused):
+            with rejection(name, rejected):
                 self.made(self.sink, "columns").check_schema(pa.schema([(name, pa.string())]))
-        accepted = [name for name in names if name not in refused]
+        accepted = [name for name in names if name not in rejected]
         key = (self.key,) if self.key else (accepted[0], accepted[2])
         columns = (*key, *(name for name in accepted if name not in key))
         one, two, three, new = (
@@ -93,7 +93,7 @@ class Target:
         assert table.read() == [new, three]
         if self.looks_up:
             assert table.found([one, two]) == [new]
-        return refused
+        return rejected
 
     def check_values(self) -> None:
         """Writes, replaces, deletes and looks up rows by keys of all texts."""
@@ -180,15 +180,15 @@ class Table:
 
 
 @contextmanager
-def refusal(name: str, refused: set[str]) -> Iterator[None]:
-    """Adds a name that is refused by an error of the option, or one that has the name."""
+def rejection(name: str, rejected: set[str]) -> Iterator[None]:
+    """Adds a name that is rejected by an error of the option, or one that has the name."""
     try:
         yield
     except (ValidationError, OptionError):
-        refused.add(name)
+        rejected.add(name)
     except PenstockError as error:
         assert name.strip()[:20].replace("\0", "\\0") in error.message, (name, error.message)
-        refused.add(name)
+        rejected.add(name)
 
 
 def quoted(name: str) -> str:

@@ -343,7 +343,7 @@ def test_hostile_names_and_values(tmp_path: Path) -> None:
         DeltaSink, DeltaSource, lambda name: {"path": f"{tmp_path}/t{name}"}, looks_up=False,
         names=(*hostile.FEW_NAMES, "x" * 300),
     )  # fmt: skip
-    refused = {hostile.MARKS, "\\", "x\ny", "a\0b", "x" * 300}
-    assert target.refused_tables() == refused
-    assert replace(target, names=hostile.NAMES).refused_columns() == {"a\0b"}
+    rejected = {hostile.MARKS, "\\", "x\ny", "a\0b", "x" * 300}
+    assert target.rejected_tables() == rejected
+    assert replace(target, names=hostile.NAMES).rejected_columns() == {"a\0b"}
     target.check_values()

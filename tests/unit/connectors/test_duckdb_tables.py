@@ -476,9 +476,9 @@ def test_hostile_names_and_values(path: str) -> None:
     target = hostile.Target(
         DuckdbSink, DuckdbSource, lambda name: {"path": path, "table": quoted(name)}, folds=True
     )
-    assert target.refused_columns() == {"a\0b"}
+    assert target.rejected_columns() == {"a\0b"}
     few = replace(target, names=hostile.FEW_NAMES)
-    assert few.refused_tables() == {"a\0b"}
+    assert few.rejected_tables() == {"a\0b"}
     target.check_values()
 
 

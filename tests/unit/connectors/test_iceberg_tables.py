@@ -454,7 +454,7 @@ def test_errors_of_libraries() -> None:
         (exceptions.UnauthorizedError("no"), Permanent, "authorization"),
         (exceptions.ServiceUnavailableError("busy"), Transient, "unavailable"),
         (exceptions.CommitStateUnknownException("lost"), Transient, "unavailable"),
-        (requests.exceptions.ConnectionError("refused"), Transient, "unavailable"),
+        (requests.exceptions.ConnectionError("rejected"), Transient, "unavailable"),
         (locked, Transient, "unavailable"),
         (OSError("AWS Error ACCESS_DENIED during HeadObject"), Permanent, "authorization"),
     ):
@@ -469,6 +469,6 @@ def test_hostile_names_and_values(tmp_path: Path) -> None:
         IcebergSink, IcebergSource, lambda name: {**options, "table": f"shop.{name}"},
         looks_up=False, names=(*hostile.FEW_NAMES, "x" * 300),
     )  # fmt: skip
-    assert target.refused_tables() == {"a\0b", "x" * 300}
-    assert replace(target, names=hostile.NAMES).refused_columns() == {"a\0b"}
+    assert target.rejected_tables() == {"a\0b", "x" * 300}
+    assert replace(target, names=hostile.NAMES).rejected_columns() == {"a\0b"}
     target.check_values()

@@ -381,5 +381,5 @@ def test_hostile_names_and_values(tmp_path: Path) -> None:
     target = hostile.Target(
         SqliteSink, SqliteSource, lambda name: {**options, "table": quoted(name)}, folds=True
     )
-    assert target.refused_columns() == {"a\0b"} == target.refused_tables()
+    assert target.rejected_columns() == {"a\0b"} == target.rejected_tables()
     target.check_values()
