@@ -54,15 +54,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
         (info / "entry_points.txt").write_text("\n".join(lines))
         (site / f"{module}.py").write_text(code)
         importlib.invalidate_caches()
-        _forget_entries()
+        _clear_entries()
 
     yield install
-    _forget_entries()
+    _clear_entries()
     for name in set(sys.modules) - modules:
         del sys.modules[name]
 
 
-def _forget_entries() -> None:
+def _clear_entries() -> None:
     registry.installed.cache_clear()
     registry.entries.cache_clear()
 
