@@ -55,7 +55,7 @@ class Target:
     """Columns that the server of the tests does not take, unlike the system."""
 
     def rejected_tables(self) -> set[str]:
-        """Writes a row to a table of each name and reads it. Returns the names that are rejected."""
+        """Writes a row to a table of each name and reads it. Returns the rejected names."""
         rejected, written = set(), set()
         for number, name in enumerate(self.names):
             rows = [(str(number), name.replace("\0", ""))]

@@ -68,6 +68,6 @@ def test_options_of_blocks_are_known() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
     for page in [*pages, *ROOT.glob("docs/howto/*.md")]:
         for block in blocks(page):
-            unknown = block.options.keys() - {"title", "append", "exit", "shell", "skip"}
+            unknown = block.options.keys() - {"title", "append", "exit", "shell", "skip", "dialect"}
             assert not unknown, f"{block.place}: {unknown}"
             assert "skip" not in block.options or block.options["skip"], f"{block.place}: why?"

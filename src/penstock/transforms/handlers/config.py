@@ -21,6 +21,7 @@ class Default(Config):
     """Adds constant columns, and replaces nulls."""
 
     type: Literal["default"]
+    """The handler."""
     columns: dict[str, Value] = Field(min_length=1)
     """The values by column. The column is BOOLEAN, BIGINT, DOUBLE or STRING, as its value is."""
     scope: Scope = "column"
@@ -33,6 +34,7 @@ class Filter(Config):
     """Keeps the rows for which all conditions are true."""
 
     type: Literal["filter"]
+    """The handler."""
     where: NameList
     """A condition, or several. Operands have one type; literals take that of the other operand."""
 
@@ -41,6 +43,7 @@ class Map(Config):
     """Adds columns that expressions compute."""
 
     type: Literal["map"]
+    """The handler."""
     set: dict[str, str] = Field(min_length=1)
     """A map of new column to expression over the columns of the input. `/` of integers is the
     quotient without its fraction."""
@@ -52,6 +55,7 @@ class Group(Config):
     """Divides each batch into groups, in ascending order."""
 
     type: Literal["group"]
+    """The handler."""
     by: list[str] = Field(min_length=1)
     """The columns of a group. They extend the group of the batch."""
 
@@ -60,6 +64,7 @@ class Sort(Config):
     """Sorts the rows of each batch in ascending order, nulls last."""
 
     type: Literal["sort"]
+    """The handler."""
     by: list[str] = Field(min_length=1)
     """The columns of the order."""
 
@@ -79,6 +84,7 @@ class Aggregate(Config):
     """Makes one row of each group of a batch: time, measurement, group, and aggregates."""
 
     type: Literal["aggregate"]
+    """The handler."""
     columns: list[AggregateColumn] = []
     """The aggregates."""
     time: Function = "last"
@@ -91,6 +97,7 @@ class Join(Config):
     """Merges the rows of a batch that have equal keys, and times within a tolerance."""
 
     type: Literal["join"]
+    """The handler."""
     on: list[str] = []
     """The columns of the key. Without columns rows are merged by their times alone."""
     tolerance: WholeSeconds = 0.0
@@ -104,6 +111,7 @@ class Window(Config):
     """
 
     type: Literal["window"]
+    """The handler."""
     period: Seconds
     """The length of a window."""
     every: Seconds
@@ -116,6 +124,7 @@ class DynamicWindow(Config):
     """Makes windows whose period and distance are columns of the rows."""
 
     type: Literal["dynamic_window"]
+    """The handler."""
     period: Seconds
     """The first period."""
     every: Seconds
@@ -142,6 +151,7 @@ class Derivative(Config):
     """Adds derivatives by time, of the polynomial through the values around each row."""
 
     type: Literal["derivative"]
+    """The handler."""
     columns: dict[str, DerivativeColumn] = Field(min_length=1)
     """The derivatives by their column."""
     unit: PositiveDuration = 1.0
@@ -156,12 +166,14 @@ class Threshold(ThresholdLevels):
     """Adds a threshold that follows the values of a column, as the transform `threshold`."""
 
     type: Literal["threshold"]
+    """The handler."""
 
 
 class Dispatch(Config):
     """Applies a handler of its own to each group."""
 
     type: Literal["dispatch"]
+    """The handler."""
     handler: Annotated[Window | DynamicWindow | Derivative | Threshold, Field(discriminator="type")]
     """The handler."""
 
