@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from penstock.spec.dialects.arkflow.buffers import BUFFERS
 from penstock.spec.dialects.arkflow.codecs import CODECS
-from penstock.spec.dialects.arkflow.components import REFUSED
+from penstock.spec.dialects.arkflow.components import UNSUPPORTED
 from penstock.spec.dialects.arkflow.inputs import INPUTS
 from penstock.spec.dialects.arkflow.jobs import EDGE, JOB, JOB_SINK, JOB_SOURCE, OPERATOR
 from penstock.spec.dialects.arkflow.outputs import OUTPUTS
@@ -52,7 +52,7 @@ _NAMES = {"input": "source", "output": "sink", "buffer": "`window` of", "codec":
 def rows() -> Iterator[Row]:
     """Yields the rows of the table."""
     yield from list_options(KINDS, _becomes)
-    yield from list_missing(REFUSED)
+    yield from list_missing(UNSUPPORTED)
 
 
 def _becomes(kind: str, type_: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from penstock.spec.dialects.options.declarations import Options
 from penstock.spec.dialects.options.listing import Row, list_missing, list_options
-from penstock.spec.dialects.stream_data_processor.components import REFUSED
+from penstock.spec.dialects.stream_data_processor.components import UNSUPPORTED
 from penstock.spec.dialects.stream_data_processor.consumers import CONSUMERS
 from penstock.spec.dialects.stream_data_processor.graph import NODE, TOP
 from penstock.spec.dialects.stream_data_processor.handlers import HANDLERS
@@ -33,7 +33,7 @@ _NAMES = {"producer": "source", "consumer": "sink", "parser": "format"}
 def rows() -> Iterator[Row]:
     """Yields the rows of the table."""
     yield from list_options(KINDS, _becomes)
-    yield from list_missing(REFUSED)
+    yield from list_missing(UNSUPPORTED)
 
 
 def _becomes(kind: str, type_: str) -> str:
