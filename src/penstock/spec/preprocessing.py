@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from importlib.metadata import EntryPoint, entry_points
@@ -32,6 +32,8 @@ _COMMENT = re.compile(r"[ \t]*(?:#|--)(?P<text>.*)")
 _DIRECTIVE = re.compile(r"\s*preprocess:\s*(?P<name>[\w.:-]+)\s*(?P<options>.*?)\s*$")
 
 Preprocessor = Callable[..., str]
+Call = tuple[Location, str, Mapping[str, Any]]
+"""The place, the name and the options of the call of a preprocessor."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,15 @@ def original_lines(name: str, text: str) -> OriginalLines | None:
 
 
 def preprocess(text: str, name: str, base: Path) -> str:
-    """Returns the text of a file after its preprocessors. Raises SpecError."""
+    """Returns the text of a file after the preprocessors that it names. Raises SpecError."""
     text = text.removeprefix("\ufeff")
+    return run_preprocessors(text, name, base, _directives(text, name))
+
+
+def run_preprocessors(text: str, name: str, base: Path, calls: Iterable[Call]) -> str:
+    """Returns the text of a file after the calls of preprocessors. Raises SpecError."""
     processed = text
-    for where, preprocessor, options in _directives(text, name):
+    for where, preprocessor, options in calls:
         function = _find(preprocessor, base, where)
         try:
             with exits_as_exceptions(KeyboardInterrupt):
@@ -109,8 +116,8 @@ def preprocessors() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def _directives(text: str, name: str) -> Iterator[tuple[Location, str, Mapping[str, Any]]]:
-    """Yields the place, the name and the options of each preprocessor in the first comments."""
+def _directives(text: str, name: str) -> Iterator[Call]:
+    """Yields the calls in the first comments of a file."""
     for number, line in enumerate(text.splitlines(), 1):
         comment = _COMMENT.match(line)
         if comment is None:

@@ -259,9 +259,8 @@ def test_settings_without_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_preprocessors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "expand_files.py").write_text(
-        "def expand(text, topic):\n    return text.replace('TOPIC', topic)\n"
+        "def expand(text, options):\n    return text.replace('TOPIC', options['topic'])\n"
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("STREAMLING__PLUGIN__PREPROCESSOR_IDS", "expand_files:expand")
     name = "STREAMLING__PLUGIN__PREPROCESSOR_OPTIONS__EXPAND_FILES:EXPAND__TOPIC"
     monkeypatch.setenv(name, "orders")

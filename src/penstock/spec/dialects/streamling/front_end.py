@@ -48,7 +48,7 @@ class StreamlingFrontEnd(DocumentFrontEnd):
 
         findings, text = Findings(), read_text(Path(path), where)
         settings = read_settings(findings, Location(path, 1, 1))
-        text = preprocess(text, settings, findings, Location(path, 1, 1))
+        text = preprocess(text, path, settings, findings)
         document = parse_document(text, path, Path(path).absolute().parent)
         if CHOICE.get().language is None and is_ambiguous(document.root):
             findings.warn(
