@@ -52,7 +52,7 @@ _LABELS_OF_METRICS = ("pipeline", "node", "kind", "type", "unit", "query", "le")
 def _check_labels(labels: dict[str, str]) -> dict[str, str]:
     for name in labels:
         if name in _LABELS_OF_METRICS:
-            raise ValueError(f'the metrics have a label "{name}" themselves')
+            raise ValueError(f'the label "{name}" is reserved')
         if not _LABEL.match(name):
             raise ValueError(f'"{name}" is not a valid label: expected letters, digits and _')
     return labels

@@ -165,7 +165,7 @@ def test_scripts_keep_the_kind_of_change(tmp_path: Path) -> None:
         ("  n: {type: dynamic_table, backend_type: Redis, backend_entity_name: x}\n", 4,
          'no backend "Redis"'),
         ("  n: {type: sql, primary_key: k, sql: SELECT k FROM i, telemetry: {labels: {id: x}}}\n",
-         4, 'have a label "id"'),
+         4, 'the label "id" is reserved'),
         ("  n: {type: sql, primary_key: k, sql: SELECT k FROM i, telemetry: {labels: {__a: x}}}\n",
          4, '"__a" is not a valid label'),
         ("  n: {type: sql, primary_key: k, sql: SELECT k FROM i}\n"

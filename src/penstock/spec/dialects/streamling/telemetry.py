@@ -49,7 +49,7 @@ def read_labels(reading: Reading, type_: str) -> dict[str, str] | None:
 def _check(name: str, value: str, type_: str, where: Location, findings: Findings) -> None:
     if name in (*_RESERVED, *_OF_KIND.get(type_, ("type",))):
         findings.error(
-            f'the metrics of {type_} have a label "{name}" themselves', where,
+            f'the label "{name}" is reserved: it is one of the metrics of {type_}', where,
             code="invalid-name", hint="choose another name",
         )  # fmt: skip
     elif name.startswith("__") or not _KEY.match(name):
