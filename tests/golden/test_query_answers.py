@@ -116,10 +116,12 @@ _LEAVES = {
 _FORMS = {
     "number": [
         "<number> + <number>", "<number> - <number>", "(<number>) * 2", "(<number>) / 3",
-        "(<number>) % 4", "-(<number>)", "abs(<number>)", "array_length(xs)",
+        "(<number>) % 4", "-(<number>)", "abs(<number>)",
+        "CAST(array_length(xs) AS BIGINT)",
         "coalesce(<number>, 9)",
         "CASE WHEN <truth> THEN <number> ELSE <number> END", "strpos(<text>, 'b')",
-        "cardinality(xs)", "array_position(xs, <number>)", "nullif(<number>, 1)",
+        "CAST(cardinality(xs) AS BIGINT)", "CAST(array_position(xs, <number>) AS BIGINT)",
+        "nullif(<number>, 1)",
         "(<double>)::BIGINT", "character_length(<text>)", "ascii(<text>)",
         "regexp_count(<text>, '[a-z]')",
     ],
