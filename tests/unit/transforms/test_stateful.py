@@ -28,6 +28,8 @@ class Sessions:
 
     def process(self, row: dict[str, Any], state: Any) -> Any:
         if row["n"] == 13:
+            if state.value is not None:
+                state.value[0] = 99
             state.value = "overwritten"
             state.set_timer(state.time + timedelta(days=9))
             raise ValueError("13")
