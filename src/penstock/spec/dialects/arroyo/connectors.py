@@ -247,7 +247,6 @@ CONNECTORS: Mapping[str, Connector] = {
             "event_time_interval": Key("interval", convert=with_unit("us")),
             "message_count": Key("rows"),
         },
-        required=("event_rate",),
     ),
     "nexmark": Connector(
         "nexmark",
@@ -259,7 +258,6 @@ CONNECTORS: Mapping[str, Connector] = {
             ),
         },
         combine=combine_runtime,
-        required=("event_rate",),
     ),
     "blackhole": Connector("blackhole"),
     "stdout": Connector("print"),
