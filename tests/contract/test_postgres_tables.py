@@ -20,7 +20,7 @@ from crossing.hostile import quoted
 from database_tables import read, write
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
-from penstock.sdk import BatchId, Read, compare_schemas
+from penstock.sdk import Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
 from servers.postgres import PASSWORD, Postgres
@@ -442,10 +442,12 @@ def test_a_read_only_server_is_transient(options: dict[str, Any], db: Any) -> No
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
     rows = batch_of([{"id": 1}], pa.schema([("id", pa.int32())]))
     of = sink(options, ["id"])
-    of.prepare(rows.schema)
-    with closing(of.open()) as client:
-        client.execute("SET TRANSACTION READ ONLY")
+    setting = 'DATABASE "made-up shop" {} default_transaction_read_only'
+    db.execute(f"ALTER {setting.format('SET')} = on")
+    try:
         with pytest.raises(Transient, match="read-only transaction") as found:
-            of.writer(client, BatchId("q", 0), 0, rows.schema)
+            write(of, rows)
+    finally:
+        db.execute(f"ALTER {setting.format('RESET')}")
     assert found.value.code == "busy" and "standby" in str(found.value.hint)
     assert write(of, rows) == {} and read(source(options))[0] == [{"id": 1}]
