@@ -20,8 +20,8 @@ compare both on the same samples; the answers are those of DataFusion {version} 
 """
 REST = """[Functions of SQL](sql-functions.md) has the answers of all functions.
 `array_length`, `cardinality` and `array_position` are BIGINT. They are unsigned in DataFusion,
-where their quotient with a signed number is a DECIMAL: `array_length(xs) / 2` of three elements is 1 here
-and 1.5 there."""
+where their quotient with a signed number is a DECIMAL: `array_length(xs) / 2` of three elements is
+1 here and 1.5 there."""
 TEST = "tests/golden/test_query_answers.py"
 
 
