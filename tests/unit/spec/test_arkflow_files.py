@@ -287,3 +287,9 @@ def test_converted_file_is_a_pipeline_of_the_same_nodes(tmp_path: Path) -> None:
     converted = tmp_path / "converted.yaml"
     converted.write_text(convert([str(tmp_path / "x.yaml")]))
     assert load([converted]).data == pipeline.data
+
+
+def test_a_misspelled_required_option_is_the_hint(tmp_path: Path) -> None:
+    text = stream(input="{type: kafka, broker: [a], topics: [t], consumer_group: g}")
+    (error,) = parse(tmp_path, text).errors
+    assert (error.message, error.hint) == ('input kafka requires "brokers"', 'rename "broker"')

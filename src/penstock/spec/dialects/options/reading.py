@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, nearest
 from penstock.spec.dialects.options.declarations import Option, Options
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -151,11 +151,14 @@ class Reading:
                 self.refuse(entry.name, option.refused)
             else:
                 self._check_value(option, entry.value)
+        unknown = [name for name in self.node.names() if self.options.find(name) is None]
         for option in self.options.options:
             if option.required and self.get(option.name) is None:
+                similar = nearest(option.name, unknown)
                 self.findings.error(
                     f'{self.subject} requires "{option.name}"', self.node.location,
-                    code="missing-option", hint=f"add {option.name}: ...",
+                    code="missing-option",
+                    hint=f'rename "{similar}"' if similar else f"add {option.name}: ...",
                 )  # fmt: skip
 
     def _check_value(self, option: Option, node: Node) -> None:
