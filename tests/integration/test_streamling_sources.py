@@ -81,13 +81,19 @@ def rows(text: str) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: json.dumps(row, sort_keys=True))
 
 
+def filled_table(clickhouse: ClickHouse) -> str:
+    """Returns the name of a new table with rows."""
+    table = clickhouse.new_table()
+    names = {"database": DATABASE, "table": table}
+    clickhouse(TABLE.format(**names), VALUES.format(**names))
+    return table
+
+
 def test_a_table_and_then_a_topic(
     cli: CommandLine, kafka: Kafka, apicurio: Apicurio, postgres: Postgres,
     clickhouse: ClickHouse, tmp_path: Path,
 ) -> None:  # fmt: skip
-    topic, table = kafka.create_topic(), clickhouse.new_table()
-    names = {"database": DATABASE, "table": table}
-    clickhouse(TABLE.format(**names), VALUES.format(**names))
+    topic, table = kafka.create_topic(), filled_table(clickhouse)
     record = {"id": 5, "name": "five"}
     payload = written(apicurio, f"{topic}-value", EVENT, record)
     put(kafka, topic, *payload, headers=[("dbz.op", b"U")])
@@ -124,9 +130,7 @@ def test_other_sources(
 ) -> None:  # fmt: skip
     from penstock.connectors.memory import tables
 
-    topic, table = kafka.create_topic(), clickhouse.new_table()
-    names = {"database": DATABASE, "table": table}
-    clickhouse(TABLE.format(**names), VALUES.format(**names))
+    topic, table = kafka.create_topic(), filled_table(clickhouse)
     value = b'{"id": 7, "price": 1.25, "at": "2026-01-02T03:04:05", "unknown": 1}'
     put(kafka, topic, value, headers=[("dbz.op", b"d")])
     (tmp_path / "in").mkdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -252,6 +252,16 @@ def scalars(node: Node) -> Iterator[ScalarNode]:
     else:
         for item in node.items:
             yield from scalars(item)
+
+
+def map_scalars(node: Node, function: Callable[[ScalarNode], ScalarNode]) -> Node:
+    """Returns a tree with the results of a function in place of its scalars. Keys stay."""
+    if isinstance(node, MappingNode):
+        entries = (Entry(each.key, map_scalars(each.value, function)) for each in node.entries)
+        return replace(node, entries=tuple(entries))
+    if isinstance(node, SequenceNode):
+        return replace(node, items=tuple(map_scalars(each, function) for each in node.items))
+    return function(node)
 
 
 def to_source_value(node: Node) -> SourceValue:

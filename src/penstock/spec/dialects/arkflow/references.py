@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from penstock.spec.tree.nodes import Entry, MappingNode, Node, SequenceNode
+from penstock.spec.tree.nodes import Node, ScalarNode, map_scalars
 
 _REFERENCE = re.compile(r"\$?\$\{([^{}]*)\}|\$\{")
 _VARIABLE = re.compile(r"(?:env:)?[A-Za-z_][A-Za-z0-9_]*(?::-.*)?\Z", re.DOTALL)
@@ -18,11 +18,10 @@ def with_references(node: Node) -> Node:
     `${secret:NAME}` is the variable ARKFLOW_SECRET_NAME. Other texts with `${` than variables and
     files stay as they are.
     """
-    if isinstance(node, MappingNode):
-        entries = (Entry(each.key, with_references(each.value)) for each in node.entries)
-        return replace(node, entries=tuple(entries))
-    if isinstance(node, SequenceNode):
-        return replace(node, items=tuple(with_references(each) for each in node.items))
+    return map_scalars(node, _with_references)
+
+
+def _with_references(node: ScalarNode) -> ScalarNode:
     if not isinstance(node.value, str) or "${" not in node.written:
         return node
     text = _REFERENCE.sub(_translate, node.written)

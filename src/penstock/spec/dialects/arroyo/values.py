@@ -13,20 +13,20 @@ from penstock.spec.dialects.arroyo.option_rules import Value
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.tree_nodes import derived_node, list_node, map_node
-from penstock.spec.tree.nodes import File, Node, ScalarNode, SequenceNode
+from penstock.spec.tree.nodes import File, Node, ScalarNode, map_scalars
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
 def with_expressions(options: Sequence[Option]) -> list[Option]:
     """Returns the options with `${env:NAME}` in place of `{{ NAME }}` in values."""
-    return [replace(option, value=_with_expressions(option.value)) for option in options]
+    return [
+        replace(option, value=map_scalars(option.value, _with_expressions)) for option in options
+    ]
 
 
-def _with_expressions(node: Node) -> Node:
-    if isinstance(node, SequenceNode):
-        return replace(node, items=tuple(map(_with_expressions, node.items)))
-    if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
+def _with_expressions(node: ScalarNode) -> ScalarNode:
+    if not isinstance(node.value, str):
         return node
     if _PLACEHOLDER.search(node.written) is None:
         return node

@@ -13,7 +13,7 @@ from penstock.spec.documents.files import read_text
 from penstock.spec.front_end import CHOICE, DocumentFrontEnd, is_test_file
 from penstock.spec.parsed import MissingParts
 from penstock.spec.tree.document import Document
-from penstock.spec.tree.nodes import Entry, MappingNode, Node, SequenceNode
+from penstock.spec.tree.nodes import MappingNode, ScalarNode, map_scalars
 from penstock.spec.yaml.parse import parse_document
 
 _MISSING = MissingParts(others=True)
@@ -56,7 +56,7 @@ class StreamlingFrontEnd(DocumentFrontEnd):
                 code="ambiguous-language",
                 hint="run with --dialect streamling, or with --dialect yaml for Penstock's reading",
             )  # fmt: skip
-        root = _literal(document.root)
+        root = map_scalars(document.root, _literal)
         assert isinstance(root, MappingNode)
         pipeline = to_pipeline(root, settings, findings)
         return replace(
@@ -68,13 +68,8 @@ class StreamlingFrontEnd(DocumentFrontEnd):
         )
 
 
-def _literal(node: Node) -> Node:
-    """Returns a tree in which `${` is text: files of Streamling have no variables."""
-    if isinstance(node, MappingNode):
-        entries = (Entry(each.key, _literal(each.value)) for each in node.entries)
-        return replace(node, entries=tuple(entries))
-    if isinstance(node, SequenceNode):
-        return replace(node, items=tuple(_literal(each) for each in node.items))
+def _literal(node: ScalarNode) -> ScalarNode:
+    """Returns a value in which `${` is text: files of Streamling have no variables."""
     if not isinstance(node.value, str) or "${" not in node.written:
         return node
     parts, origins = [], []
