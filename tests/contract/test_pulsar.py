@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from penstock.connectors.pulsar import PulsarSink, PulsarSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
-from penstock.testing.contract import rows as sample
-from penstock.testing.contract.rows import make_rows, sort_by_id
-from penstock.testing.contract.source_harness import restore_offset
+from servers.gate import Gate
 from servers.pulsar import LARGEST, Pulsar, token
-from servers.server import free_port
 
 
 class OnPulsar:
@@ -42,28 +39,28 @@ class TestPulsarTopic(OnPulsar, SourceContract):
     batch_limit = {"max_records": 1}
 
     @pytest.fixture
-    def put(self, pulsar: Pulsar, topic: str) -> Any:
-        return lambda rows, schema: pulsar.send(topic, self.encode(rows, schema))
-
-    def test_resume_after_server_crash(  # type: ignore[override]
-        self, options: dict[str, Any], create_source: Any, put: Any, pulsar: Pulsar, topic: str
-    ) -> None:
-        """Reads on in a new ledger, which the broker begins when it starts or unloads a topic.
+    def server(self, pulsar: Pulsar, topic: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+        """Yields the way to the broker. Its `kill` ends the ledger of the topic, as a restart does.
 
         The test of subscriptions kills the broker.
         """
-        put(make_rows(*range(10)), sample.SIMPLE)
-        source = create_source()
-        start = restore_offset(source.initial_offset())
-        end = restore_offset(source.latest_offset(start))
-        rows = self.read_range(source, start, end)
-        source.close()
-        pulsar.admin("PUT", f"persistent/public/default/{topic}/unload")
-        self.assert_check_is_transient({**options, "url": f"pulsar://127.0.0.1:{free_port()}"})
-        assert self.read_range(create_source(), start, end) == rows
-        put(make_rows(10), sample.SIMPLE)
-        rest, _ = self.read_all(create_source(), end)
-        assert sort_by_id(rows + rest) == make_rows(*range(11))
+        gate = Gate(pulsar.port)
+
+        def kill() -> None:
+            gate.stop()
+            pulsar.admin("PUT", f"persistent/public/default/{topic}/unload")
+
+        monkeypatch.setattr(gate, "kill", kill)
+        yield gate
+        gate.stop()
+
+    @pytest.fixture
+    def options(self, pulsar: Pulsar, server: Gate, topic: str) -> dict[str, Any]:
+        return {**pulsar.login, "url": f"pulsar://127.0.0.1:{server.port}", "topic": topic}
+
+    @pytest.fixture
+    def put(self, pulsar: Pulsar, topic: str) -> Any:
+        return lambda rows, schema: pulsar.send(topic, self.encode(rows, schema))
 
     @pytest.fixture
     def put_at_same_position(self, pulsar: Pulsar, topic: str) -> Any:
