@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,11 +14,15 @@ from penstock.runtime.state.directory import StateDirectory
 
 @dataclass(frozen=True)
 class Owner:
-    """The process of a run. `since` is its start, as ISO 8601. None is unknown."""
+    """The process of a run. `since` is its start, as ISO 8601. None is unknown.
+
+    `identity` tells the process from others of the same number (see `core.process_identity`).
+    """
 
     pid: int | None = None
     host: str | None = None
     since: str | None = None
+    identity: str | None = None
 
     def __str__(self) -> str:
         return f"process {self.pid or '?'} on {self.host or '?'}"
@@ -45,12 +50,16 @@ class Status:
 
     `owner` is the current run. `numbers` are the metrics of the current run, or of the last one;
     None while a run starts and before the first run. `runs` are the finished runs, last first.
+    `stopping` is whether a stop of the run is requested. `age` is the time since the run has
+    written the numbers, in seconds.
     """
 
     owner: Owner | None
     numbers: Snapshot | None
     runs: tuple[FinishedRun, ...]
     complete: bool
+    stopping: bool = False
+    age: float = 0.0
 
     @property
     def starting(self) -> bool:
@@ -68,9 +77,14 @@ class Status:
         """Reads the status from a state directory, which need not exist."""
         owner = current_owner(state)
         numbers: Snapshot | None = state.read("status.json")
-        if owner is not None and numbers and _modified(state) < _timestamp(owner.since):
+        modified = _modified(state) if numbers else 0.0
+        if owner is not None and numbers and modified < _timestamp(owner.since):
             numbers = None
-        return cls(owner, numbers, tuple(history(state)), state.read("complete") is not None)
+        return cls(
+            owner, numbers, tuple(history(state)), state.read("complete") is not None,
+            stopping=owner is not None and _is_stopping(state, numbers),
+            age=max(time.time() - modified, 0.0) if numbers else 0.0,
+        )  # fmt: skip
 
 
 def current_owner(state: StateDirectory) -> Owner | None:
@@ -78,7 +92,7 @@ def current_owner(state: StateDirectory) -> Owner | None:
     owner = state.owner()
     if owner is None:
         return None
-    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"))
+    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"), owner.get("identity"))
 
 
 def history(state: StateDirectory) -> list[FinishedRun]:
@@ -90,6 +104,10 @@ def history(state: StateDirectory) -> list[FinishedRun]:
         FinishedRun(**{name: value for name, value in run.items() if name in names})
         for run in reversed(runs)
     ]
+
+
+def _is_stopping(state: StateDirectory, numbers: Snapshot | None) -> bool:
+    return (state.root / "stop").exists() or bool(numbers and numbers.get("stopping", False))
 
 
 def _modified(state: StateDirectory) -> float:
