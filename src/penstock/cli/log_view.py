@@ -6,13 +6,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from penstock.cli.metrics_table import format_executions
 from penstock.cli.summary import dead_letter_hint, describe_unwritten, reported_errors
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.core.run_id import given_run_id
 
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
@@ -32,11 +33,11 @@ class LogView:
 
     def __init__(
         self, plan: Plan, files: Sequence[Path], format: log.Format, level: str,
-        file: IO[str] | None = None,
+        file: TextIO | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.files, self.format, self.level = plan, files, format, level
         self._output = file or sys.stderr
-        facts = {"pipeline": plan.name} if format == "json" else {}
+        facts = {"pipeline": plan.name, "run": given_run_id()} if format == "json" else {}
         self.log = log.make(format, level, file, **facts)
         self._metrics: Metrics | None = None
         self._logged = 0.0

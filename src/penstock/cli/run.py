@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -23,6 +22,7 @@ from penstock.cli.options import (
     with_functions,
 )
 from penstock.core.errors import OutputClosed, PenstockError, PlanError, UserError
+from penstock.core.run_id import given_run_id
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from penstock.cli.log_view import LogView
     from penstock.observe.metrics import Metrics
     from penstock.plan.model import Plan
-
-RUN_ID_VARIABLE = "PENSTOCK_RUN_ID"
-"""The environment variable with the ID of the run, for a program that starts the run."""
 
 Fresh = Annotated[bool, Parameter(help="Reset the state: offsets, windows and dead letters.")]
 UntilCaughtUp = Annotated[
@@ -150,7 +147,7 @@ def run(
         signals=True,
         listen=listen,
         backfill=backfill,
-        id=os.environ.get(RUN_ID_VARIABLE),
+        id=given_run_id(),
     )
     try:
         with exit_on_signal, view:
@@ -210,10 +207,10 @@ def _log_view(
     plan: Plan, files: Sequence[Path], log: LogFormat, level: LogLevel, path: Path | None
 ) -> LogView:
     from penstock.cli.log_view import LogView
-    from penstock.core.files.rotated_file import RotatedFile
+    from penstock.core.files.rotated_file import open_rotated
 
     try:
-        file = None if path is None else RotatedFile(path)
+        file = None if path is None else open_rotated(path)
     except OSError as error:
         raise PlanError(
             f"cannot write the log file {path}: {error.strerror}", code="unwritable-file",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TextIO
 
 from penstock.core.known_secrets import conceal
 from penstock.core.text import printable
@@ -24,7 +24,7 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 
 def make(
-    format_: Format = "console", level: str = "info", file: IO[str] | None = None, **facts: Any
+    format_: Format = "console", level: str = "info", file: TextIO | None = None, **facts: Any
 ) -> Log:
     """Returns a logger to a file, by default standard error; `facts` are part of every line."""
     import structlog

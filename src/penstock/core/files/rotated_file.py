@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import threading
 from pathlib import Path
+from typing import TextIO, cast
 
 from penstock.core.files.private_files import open_private
 
@@ -40,16 +40,21 @@ class RotatedFile(io.TextIOBase):
             self._file.flush()
 
     def close(self) -> None:
-        self._file.close()
         super().close()
+        self._file.close()
 
     def _rotate(self) -> None:
         self._file.close()
         for number in range(KEPT_FILES - 1, 0, -1):
             earlier = numbered(self._path, number - 1)
             if earlier.exists():
-                os.replace(earlier, numbered(self._path, number))
+                earlier.replace(numbered(self._path, number))
         self._file, self._size = open_private(self._path, "a"), 0
+
+
+def open_rotated(path: Path) -> TextIO:
+    """Opens a rotated file for writing. Raises OSError."""
+    return cast(TextIO, RotatedFile(path))
 
 
 def numbered(path: Path, number: int) -> Path:

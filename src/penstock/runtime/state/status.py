@@ -16,7 +16,7 @@ from penstock.runtime.state.directory import StateDirectory
 class Owner:
     """The process of a run. `since` is its start, as ISO 8601. None is unknown.
 
-    `identity` tells the process from others of the same number (see `core.process_identity`).
+    `identity` is that of `core.process_identity`: no other process has it.
     """
 
     pid: int | None = None
@@ -33,7 +33,7 @@ class FinishedRun:
     """A run that has ended. Times are ISO 8601 in UTC.
 
     `ending` is `killed` for a run without an end of its own. `errors` are reports by the name of
-    the query, receiver or `run`.
+    the query, receiver or `run`. `exit_code` is that of the process; None if it is not known.
     """
 
     id: str
@@ -41,6 +41,7 @@ class FinishedRun:
     ended: str
     ending: str
     version: str | None = None
+    exit_code: int | None = None
     errors: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
