@@ -65,8 +65,7 @@ class DebeziumCodec(PayloadCodec):
             "source_table": source.get("table"),
         }
         for name, value in (("before", before), ("source", event.get("source"))):
-            if value is not None:
-                row[name] = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            row[name] = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return row
 
 

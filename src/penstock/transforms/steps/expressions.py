@@ -15,7 +15,7 @@ class Expression:
     def __init__(self, config: KeyExpression) -> None:
         self.config = config
         self._query = (
-            BatchQuery(f"SELECT {config.expr} FROM flow") if config.expr is not None else None
+            BatchQuery(f"SELECT {config.expr}\nFROM flow") if config.expr is not None else None
         )
 
     def evaluate(self, batch: pa.RecordBatch) -> list[str]:
@@ -23,6 +23,11 @@ class Expression:
         if self._query is None:
             return [str(self.config.value)] * batch.num_rows
         values = self._query.run(batch).column(0)
+        if len(values) != batch.num_rows:
+            raise EncodeError(
+                f"{self.config.expr} has {len(values)} values for {batch.num_rows} rows",
+                code="sql-failed",
+            )
         if not pa.types.is_string(values.type):
             values = values.cast(pa.string())
         texts: list[str] = values.to_pylist()

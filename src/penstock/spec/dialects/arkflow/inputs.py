@@ -12,6 +12,7 @@ from penstock.spec.dialects.arkflow.plans import RAW, InputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
+from penstock.spec.tree.nodes import ScalarNode, SequenceNode
 
 FETCH = "Penstock reads batches of records by itself"
 _NATS_MODE = options(
@@ -162,6 +163,12 @@ def generate(reading: Reading) -> InputPlan:
 
 def memory(reading: Reading) -> InputPlan:
     node = reading.get("messages")
+    for item in node.items if isinstance(node, SequenceNode) else ():
+        if not isinstance(item, ScalarNode) or item.value is None:
+            reading.findings.error(
+                f"a message of {reading.subject} is a text", item.location, code="wrong-type",
+                hint="write JSON in quotes, as in '{\"a\": 1}'",
+            )  # fmt: skip
     return InputPlan({"type": "memory", "payloads": node if node is not None else [], **RAW},
                      is_bounded=True)  # fmt: skip
 

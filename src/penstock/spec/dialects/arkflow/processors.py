@@ -36,7 +36,7 @@ PROCESSORS: dict[str, Options] = {
 _PROTOBUF = options(*PROTOBUF)
 
 TEMPORARIES: dict[str, Options] = {
-    "redis": options("type!", "name!", "mode!:map", "redis_type:map", Option("codec", "any", True)),
+    "redis": options("type!", "name!", "mode!:map", "redis_type:map", "codec:any = by default JSON"),
 }
 """The temporary inputs and their options."""
 _TEMPORARY_TYPE = options(Option("type", required=True, choices=("string", "list")))
@@ -48,7 +48,8 @@ def read_temporary(reading: Reading) -> dict[str, Tree]:
     kind = reading.map("redis_type", _TEMPORARY_TYPE)
     return {
         **redis_connection(reading), "kind": kind.text("type") if kind is not None else None,
-        "decode": read_codec(reading.get("codec"), reading.subject, reading.findings),
+        "decode": read_codec(reading.get("codec"), reading.subject, reading.findings)
+        or {"type": "json"},
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, pace, re
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.components import read_component
 from penstock.spec.dialects.arkflow.file_inputs import FILE, FORMATS
+from penstock.spec.dialects.arkflow.names import NodeNames
 from penstock.spec.dialects.arkflow.plans import VALUE, InputPlan, OutputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
@@ -34,8 +35,10 @@ Sections = dict[str, dict[str, Tree]]
 class StreamReader:
     """Makes the nodes of a stream. `prefix` is that of their names."""
 
-    def __init__(self, reading: Reading, prefix: str) -> None:
+    def __init__(self, reading: Reading, prefix: str, names: NodeNames) -> None:
         self.reading, self.prefix, self.findings = reading, prefix, reading.findings
+        self._all_names = names
+        self._names: dict[str, str] = {}
         self._sections: Sections = {"sources": {}, "transforms": {}, "sinks": {}}
 
     def read(self) -> Sections:
@@ -81,7 +84,10 @@ class StreamReader:
         return self._sections
 
     def _name(self, part: str) -> str:
-        return f"{self.prefix}{part}"
+        """Returns the name of the node of a part."""
+        if part not in self._names:
+            self._names[part] = self._all_names.make(f"{self.prefix}{part}")
+        return self._names[part]
 
     def _placed(self, tree: Tree, part: str) -> Tree:
         """Returns data at the place of a part of the stream; None without any."""
@@ -174,8 +180,7 @@ class StreamReader:
         columns = list(dict.fromkeys(column for plan in plans for column in plan.columns))
         parts = []
         for plan in plans:
-            part = "".join(char if char.isalnum() else "_" for char in plan.name)
-            name = self._add("sources", f"input_{part}", plan.source, at)
+            name = self._add("sources", f"input_{plan.name}", plan.source, at)
             parts.append(_select(name, plan, columns))
         query = {"type": "sql", "sql": " UNION ALL ".join(parts)}
         return self._add("transforms", "inputs", query, at)

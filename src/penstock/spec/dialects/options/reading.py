@@ -22,6 +22,8 @@ _UNITS = {
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     **dict.fromkeys(("w", "week", "weeks"), 604800.0),
+    **dict.fromkeys(("M", "month", "months"), 2630016.0),
+    **dict.fromkeys(("y", "year", "years"), 31557600.0),
 }  # fmt: skip
 
 
