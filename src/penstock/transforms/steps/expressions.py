@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.core.errors import EncodeError
+from penstock.core.errors import EncodeError, OptionError
 from penstock.transforms.steps.config import KeyExpression
 from penstock.transforms.steps.sql_query import BatchQuery
 
@@ -17,6 +17,16 @@ class Expression:
         self._query = (
             BatchQuery(f"SELECT {config.expr}\nFROM flow") if config.expr is not None else None
         )
+
+    def check(self) -> None:
+        """Checks the syntax. Raises OptionError."""
+        if self._query is None:
+            return
+        try:
+            self._query.check()
+        except OptionError as error:
+            message = error.message.replace("found: flow", "found: end of the expression")
+            raise OptionError.of("expr", message=message, code=error.code) from error
 
     def evaluate(self, batch: pa.RecordBatch) -> list[str]:
         """Returns the texts. Raises EncodeError, or Rejected."""

@@ -117,6 +117,11 @@ class Steps(Transform[StepsConfig]):
             with _located("window", "join", "query") as errors:
                 self._windows.check()
             yield from errors
+        for option, rows in (("output", self._output), ("failures", self._failures)):
+            for name, expression in rows.expressions.items() if rows is not None else ():
+                with _located(option, "columns", name, "expr") as errors:
+                    expression.check()
+                yield from errors
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         config = self.config

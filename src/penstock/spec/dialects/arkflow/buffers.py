@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.core.text import did_you_mean
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.plans import InputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
-from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree
+from penstock.spec.tree.nodes import ScalarNode
+from penstock.sql.datafusion.table_names import plain_tables
 
 _THREADS = "Spark divides the work"
 _JOIN = options(
@@ -22,7 +25,7 @@ BUFFERS: dict[str, Options] = {
     "memory": options(
         "type!",
         "name",
-        "capacity!:integer = rows of a batch",
+        "capacity!:positive = rows of a batch",
         "timeout! = `batch.interval` of the sink",
     ),
     "tumbling_window": options(
@@ -36,10 +39,10 @@ BUFFERS: dict[str, Options] = {
     "sliding_window": options(
         "type!",
         "name",
-        "window_size:integer",
-        "slide_size:integer",
-        "size:integer",
-        "slide:integer",
+        "window_size:positive",
+        "slide_size:positive",
+        "size:positive",
+        "slide:positive",
         "interval = `batch.interval` of the sink",
         Option("join", "any", refused="ArkFlow has no such join"),
     ),
@@ -75,6 +78,21 @@ class BufferPlan:
             return
         if 1 / rates[0] >= self.gap and self.window.get("join") is None:
             self.window |= {"size": 1, "slide": 1}
+
+    def check_tables(self, plans: Sequence[InputPlan], findings: Findings) -> None:
+        """Reports tables of the query of a join that are no inputs."""
+        join = self.window.get("join")
+        query = join.get("query") if isinstance(join, dict) else None
+        names = [plan.name for plan in plans if plan.name]
+        if not isinstance(query, ScalarNode):
+            return
+        for name in plain_tables(query.written):
+            if name not in names:
+                findings.error(
+                    f'there is no input "{name}"', query.location, code="unknown-input",
+                    hint=did_you_mean(name, names)
+                    or f"the inputs of the stream are: {', '.join(names) or 'none with a name'}",
+                )  # fmt: skip
 
     def never_ends(self, plans: Sequence[InputPlan]) -> bool:
         """Returns whether a generator without end has an interval below the gap of a session."""
@@ -112,6 +130,12 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
                     f'{reading.subject} requires "{name}"', reading.node.location,
                     code="missing-option",
                 )  # fmt: skip
+        numbers = [each.data() if each is not None else None for each in (size, slide)]
+        if all(isinstance(each, int) for each in numbers) and numbers[1] > numbers[0]:
+            reading.findings.error(
+                f"{reading.subject} slides by more messages than it has", slide.location,
+                hint="write a slide_size of at most the window_size",
+            )  # fmt: skip
         return BufferPlan(
             {"size": size, "slide": slide}, reading.seconds("interval"), is_whole=True
         )

@@ -49,6 +49,8 @@ def read_file(reading: Reading) -> InputPlan:
         type_ = path.rpartition(".")[2].lower()
         type_ = {"jsonl": "json", "ndjson": "json"}.get(type_, type_)
     if type_ not in FORMATS:
+        if reading.get("input_type") is not None and type_:
+            return InputPlan(ONE_ROW, is_bounded=True)
         reading.findings.error(
             f"{reading.subject} requires the format of the file", reading.node.location,
             code="missing-option", hint="add input_type: {type: json, path: ...}",

@@ -59,6 +59,8 @@ class ArkflowFrontEnd(DocumentFrontEnd):
         root = with_references(document.root)
         assert isinstance(root, MappingNode)
         pipeline = to_pipeline(root, findings)
+        if document.errors:
+            findings.errors = [error for error in findings.errors if error.code != "no-sources"]
         return replace(
             document,
             root=pipeline,

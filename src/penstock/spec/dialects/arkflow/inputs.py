@@ -31,7 +31,7 @@ _POINT = options(
         "type", required=True,
         choices=("coils", "discrete_inputs", "holding_registers", "input_registers"),
     ),
-    "name!", "address!:integer", "quantity:integer",
+    "name!", "address!:integer", "quantity:positive",
 )  # fmt: skip
 
 INPUTS: dict[str, Options] = {
@@ -52,14 +52,14 @@ INPUTS: dict[str, Options] = {
     "mqtt": options(
         *ENVELOPE,
         "host! = `url`",
-        "port!:integer = `url`",
+        "port!:positive = `url`",
         "client_id = the name of the client",
         "topics!:list = `topic`",
         "username = `auth`",
         "password = `auth`",
         "qos:integer = `qos`; other numbers are 1",
         "clean_session:boolean = `clean_start`",
-        "keep_alive:integer = `keep_alive`",
+        "keep_alive:natural = `keep_alive`",
         "tls:map = `tls`",
     ),
     "http": options(
@@ -74,8 +74,8 @@ INPUTS: dict[str, Options] = {
         *ENVELOPE,
         "context! = the payload",
         "interval! = `rate`, or the time of a poll",
-        "count:integer = the number of messages in all",
-        "batch_size:integer = the messages of a batch",
+        "count:natural = the number of messages in all",
+        "batch_size:positive = the messages of a batch",
     ),
     "memory": options(*ENVELOPE, "messages:list = `payloads`"),
     "modbus": options(
@@ -117,7 +117,7 @@ INPUTS: dict[str, Options] = {
     ),
     "sql": SQL,
     "websocket": options(
-        *ENVELOPE, "url! = `url`", "timeout:integer = `timeout`", "headers:map = `headers`"
+        *ENVELOPE, "url! = `url`", "timeout:natural = `timeout`", "headers:map = `headers`"
     ),
 }
 """The inputs and their options."""

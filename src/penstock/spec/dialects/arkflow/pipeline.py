@@ -57,7 +57,7 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
         if len(findings.errors) == count:
             for name, nodes in found.items():
                 sections[name] |= nodes
-    if not items and not _items(top, "jobs"):
+    if not items and not findings.errors:
         findings.error(
             "the file has no streams", top.where("streams"), code="no-sources",
             hint="add a stream with input, pipeline and output",

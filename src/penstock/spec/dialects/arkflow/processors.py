@@ -19,7 +19,7 @@ PROCESSORS: dict[str, Options] = {
     "json_to_arrow": options(*_FIELDS),
     "arrow_to_json": options(*_FIELDS),
     "sql": options("type!", "name", "query!", "table_name", "temporary_list:list"),
-    "batch": options("type!", "name", "count:integer", "timeout_ms:integer", "size:integer",
+    "batch": options("type!", "name", "count:positive", "timeout_ms:natural", "size:positive",
                      "interval"),
     "protobuf_to_arrow": options(*_FIELDS, "proto_inputs:list", "proto_includes:list",
                                  "message_type", "c:map"),
@@ -29,7 +29,7 @@ PROCESSORS: dict[str, Options] = {
         "type!", "name", "statement! = `code`",
         unneeded("timezone", "times without a zone are in UTC"),
     ),
-    "wasm": options("type!", "name", "path! = `module`", "function", "fuel:integer"),
+    "wasm": options("type!", "name", "path! = `module`", "function", "fuel:positive"),
     "python": options("type!", "name", "function!", "script", "module", "python_path:list"),
 }  # fmt: skip
 """The processors and their options."""

@@ -61,6 +61,7 @@ class StreamReader:
             self._sample(plans)
         if buffer is not None:
             buffer.adapt(plans)
+            buffer.check_tables(plans, self.findings)
             if buffer.never_ends(plans):
                 self.findings.warn(
                     "the session never ends: the input has a message within each gap",

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+LEAST = {"natural": 0, "positive": 1}
+"""The kinds of options that are integers with a minimum."""
+
+
 @dataclass(frozen=True)
 class Option:
     """An option. `unneeded` is the reason why an accepted option has no effect in Penstock.

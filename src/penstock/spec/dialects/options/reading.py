@@ -10,7 +10,7 @@ from typing import Any
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
-from penstock.spec.dialects.options.declarations import Option, Options
+from penstock.spec.dialects.options.declarations import LEAST, Option, Options
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
@@ -178,6 +178,11 @@ def _problems(option: Option, node: Node) -> Iterator[str]:
         return
     if option.choices and str(value).lower() not in option.choices:
         yield f"one of {', '.join(option.choices)}, found {value}"
+    least = LEAST.get(option.kind)
+    if least is not None:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            yield f"an integer of at least {least}"
+        return
     kinds: dict[str, tuple[type | tuple[type, ...], str]] = {
         "integer": (int, "an integer"),
         "boolean": (bool, "true or false"),
