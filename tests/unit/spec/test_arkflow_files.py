@@ -270,10 +270,12 @@ def test_a_session_that_never_ends_is_a_warning(tmp_path: Path) -> None:
         ("{type: sliding_window, window_size: 3, slide_size: 1, interval: 1s}",
          {"size": 3, "slide": 1, "rest": "keep"}, {"interval": "1000000us"}),
         ("{type: tumbling_window, interval: 1s}", {}, {"interval": "1000000us"}),
+        ("{type: memory, capacity: 5, timeout: 1s}", {"rows": 5},
+         {"interval": "1000000us", "min_records": 5}),
     ],
 )  # fmt: skip
 def test_windows_over_inputs_without_end(
-    tmp_path: Path, buffer: str, window: dict[str, Any], batch: dict[str, str]
+    tmp_path: Path, buffer: str, window: dict[str, Any], batch: dict[str, str | int]
 ) -> None:
     text = stream("{type: websocket, url: 'ws://h'}")
     pipeline = parse(tmp_path, text.replace("  output:", f"  buffer: {buffer}\n  output:"))

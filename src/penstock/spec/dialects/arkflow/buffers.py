@@ -11,7 +11,7 @@ from penstock.spec.dialects.arkflow.plans import InputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree
-from penstock.spec.tree.nodes import ScalarNode
+from penstock.spec.tree.nodes import Node, ScalarNode
 from penstock.sql.datafusion.table_names import plain_tables
 
 _THREADS = "Spark divides the work"
@@ -26,7 +26,7 @@ BUFFERS: dict[str, Options] = {
         "type!",
         "name",
         "capacity!:positive = rows of a batch",
-        "timeout! = `batch.interval` of the sink",
+        "timeout! = `batch.interval` of the sink, with `batch.min_records`",
     ),
     "tumbling_window": options(
         "type!",
@@ -78,6 +78,16 @@ class BufferPlan:
             return
         if 1 / rates[0] >= self.gap and self.window.get("join") is None:
             self.window |= {"size": 1, "slide": 1}
+
+    def records(self, plans: Sequence[InputPlan]) -> int | None:
+        """Returns the number of records of the inputs that fill the buffer; None without one."""
+        rows = self.window.get("rows")
+        capacity = rows.data() if isinstance(rows, Node) else rows
+        if not isinstance(capacity, int):
+            return None
+        repeats = [plan.rows.get("repeat", 1) for plan in plans]
+        each = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], int) else 1
+        return max(1, -(-capacity // max(1, each)))
 
     def check_tables(self, plans: Sequence[InputPlan], findings: Findings) -> None:
         """Reports tables of the query of a join that are no inputs."""

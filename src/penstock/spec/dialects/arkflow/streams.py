@@ -81,7 +81,10 @@ class StreamReader:
             "failures": self._placed(_rows(errors, "error_") if errors else None, "error_output"),
         }  # fmt: skip
         self._add("transforms", "pipeline", steps_node, self.reading.get("pipeline"))
-        self._sinks(output, errors, _times(batch))
+        times = _times(batch)
+        if times and buffer is not None:
+            times["min_records"] = buffer.records(plans)
+        self._sinks(output, errors, times)
         return self._sections
 
     def _name(self, part: str) -> str:
