@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, RecordError
+from penstock.core.errors import DecodeError, OptionError, RecordError
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import make_codec
 from penstock.transforms.steps.config import Step
@@ -111,7 +111,10 @@ class CodecStep(RowStep):
         self.config, self._codec = config, make_codec(config.codec, base)
 
     def check(self) -> None:
-        self._codec.check()
+        try:
+            self._codec.check()
+        except OptionError as error:
+            raise OptionError.inside("codec", error) from None
 
 
 class Decode(CodecStep):

@@ -101,6 +101,8 @@ def encode_json(batch: pa.RecordBatch) -> list[bytes]:
 
 def json_values(column: pa.Array) -> list[str | None]:
     """Returns each value of a column as JSON text; None for a null."""
+    if pa.types.is_decimal(column.type):
+        return [None if value is None else f"{value:f}" for value in column.to_pylist()]
     return [
         None if value is None else _text(plain(value, column.type)) for value in column.to_pylist()
     ]

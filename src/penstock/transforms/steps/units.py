@@ -64,8 +64,12 @@ class InputReader:
             raise OptionError.of(
                 "files", "path", message=f"there is no file {files.path}", code="missing-file"
             )
-        if self._codec is not None:
+        if self._codec is None:
+            return
+        try:
             self._codec.check()
+        except OptionError as error:
+            raise OptionError.inside("decode", error) from None
 
     def units(self, row: pa.RecordBatch, index: int) -> Iterator[Unit]:
         """Yields the batches of a row of the input."""

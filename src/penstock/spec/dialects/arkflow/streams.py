@@ -75,7 +75,7 @@ class StreamReader:
         source = self._sources(plans)
         steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
-            "inputs": self._placed(_input_rows(plans), "input"),
+            "inputs": self._placed(_input_rows(plans, buffer), "input"),
             "window": self._placed(buffer.window if buffer is not None else None, "buffer"),
             "steps": steps or None, "output": self._placed(_rows(output), "output"),
             "failures": self._placed(_rows(errors, "error_") if errors else None, "error_output"),
@@ -293,9 +293,10 @@ def _times(seconds: Mapping[str, float | None]) -> dict[str, Tree]:
     return {name: f"{round(time * 1e6)}us" for name, time in seconds.items() if time}
 
 
-def _input_rows(plans: Sequence[InputPlan]) -> Tree:
+def _input_rows(plans: Sequence[InputPlan], buffer: BufferPlan | None) -> Tree:
     """Returns how rows become batches; None for a single input of messages."""
-    return {plan.name: plan.rows for plan in plans if plan.rows or len(plans) > 1} or None
+    is_named = len(plans) > 1 or (buffer is not None and buffer.window.get("join") is not None)
+    return {plan.name: plan.rows for plan in plans if plan.rows or is_named} or None
 
 
 def _rows(plan: OutputPlan, prefix: str = "") -> dict[str, Tree]:
