@@ -295,3 +295,20 @@ def test_a_misspelled_required_option_is_the_hint(tmp_path: Path) -> None:
     text = stream(input="{type: kafka, broker: [a], topics: [t], consumer_group: g}")
     (error,) = parse(tmp_path, text).errors
     assert (error.message, error.hint) == ('input kafka requires "brokers"', 'rename "broker"')
+
+
+def test_the_messages_of_a_generator_fill_a_buffer(tmp_path: Path) -> None:
+    text = stream("{type: generate, context: x, interval: 1s, batch_size: 4}")
+    buffer = "  buffer: {type: memory, capacity: 10, timeout: 9s}\n  output:"
+    pipeline = parse(tmp_path, text.replace("  output:", buffer))
+    assert pipeline.data["sinks"]["output"]["batch"]["min_records"] == 3
+
+
+def test_one_line_of_yaml(tmp_path: Path) -> None:
+    text = "{streams: [{input: {type: memory, messages: []}, pipeline: {}, output: {type: drop}}]}"
+    assert list(parse(tmp_path, text).data["sinks"]) == ["output"]
+
+
+def test_a_file_that_is_not_yaml_has_no_further_errors(tmp_path: Path) -> None:
+    errors = parse(tmp_path, "streams:\n  - input: {}\n   output: {}\n").errors
+    assert [error.code for error in errors] == ["invalid-yaml"]

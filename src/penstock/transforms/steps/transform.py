@@ -54,9 +54,10 @@ class Steps(Transform[StepsConfig]):
     its input is written, as received, with a true value in the column `__failed__`.
 
     With `window`, and with the step `merge`, all rows of a batch of the pipeline are in one
-    partition. The option `batch.interval` of the sink is then the time of a window, and
-    `batch.gap` that between two sessions. Their messages are acknowledged after the window is
-    written; those that sliding windows keep are in the state of the run.
+    partition. The option `batch.interval` of the sink is then the time of a window, with
+    `batch.min_records` its longest time, and `batch.gap` the time between two sessions. Their
+    messages are acknowledged after the window is written; those that sliding windows keep are in
+    the state of the run.
 
     ```yaml
     type: steps

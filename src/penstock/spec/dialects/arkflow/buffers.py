@@ -143,7 +143,7 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
         numbers = [each.data() if each is not None else None for each in (size, slide)]
         if all(isinstance(each, int) for each in numbers) and numbers[1] > numbers[0]:
             reading.findings.error(
-                f"{reading.subject} slides by more messages than it has", slide.location,
+                f'"slide_size" of {reading.subject} is larger than window_size', slide.location,
                 hint="write a slide_size of at most the window_size",
             )  # fmt: skip
         return BufferPlan(
