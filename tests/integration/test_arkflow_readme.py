@@ -31,7 +31,6 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-
 def sends_until_read(kafka: Kafka, topics: list[str]) -> bool:
     """Writes a record, and returns whether an earlier one has been read from the latest offset."""
     put(kafka, topics[0], b'{"value":10}')
@@ -64,15 +63,15 @@ def test_readme(
     }.items():  # fmt: skip
         assert before in text
         text = text.replace(before, after)
-    out = io.StringIO()
-    with redirect_stdout(out):
+    printed = io.BytesIO()
+    with redirect_stdout(io.TextIOWrapper(printed, write_through=True)):
         handle = workspace.start(text)
         expected = {
-            '{"timestamp":1625000000000,"value":10,"sensor":"temp_1"}',
-            '{"user_id":1,"name":"a","order_id":7,"amount":2.5}',
-            '{"value":3,"doubled_value":6}',
+            b'{"timestamp":1625000000000,"value":10,"sensor":"temp_1"}',
+            b'{"user_id":1,"name":"a","order_id":7,"amount":2.5}',
+            b'{"value":3,"doubled_value":6}',
         }
-        until(lambda: expected <= set(out.getvalue().splitlines()))
+        until(lambda: expected <= set(printed.getvalue().splitlines()))
         until(lambda: sends_until_read(kafka, topics))
         put(kafka, topics[0], b"no json")
         until(lambda: kafka.messages(topics[2]))

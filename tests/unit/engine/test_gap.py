@@ -31,9 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def waits(
-    checkpoint: Path, seconds: float, *nodes: str, records: int | None = None
-) -> list[Wait]:
+def waits(checkpoint: Path, seconds: float, *nodes: str, records: int | None = None) -> list[Wait]:
     prepare_gap(checkpoint)
     made = make_gap(checkpoint, seconds, records)
     assert made is not None

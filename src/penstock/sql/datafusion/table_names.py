@@ -14,7 +14,5 @@ def plain_tables(query: str) -> list[str]:
         return []
     own = {each.alias for each in tree.find_all(exp.CTE)}
     tables = [each for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
-    names = [
-        each.name if each.this.quoted else each.name.lower() for each in tables if not each.db
-    ]
+    names = [each.name if each.this.quoted else each.name.lower() for each in tables if not each.db]
     return [name for name in dict.fromkeys(names) if name not in own]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -61,8 +61,8 @@ def _locate(path: str, base: Path) -> str:
     if "://" in path:
         return path
     if has_magic(path):
-        patterns = [str(directory / path) for directory in (Path.cwd(), base)]
-        return next((each for each in patterns if glob(each, recursive=True)), patterns[0])
+        is_here = Path(path).is_absolute() or any(Path.cwd().glob(path))
+        return str((Path.cwd() if is_here else base) / path)
     located = locate(path, base)
     if located.exists():
         return str(located)

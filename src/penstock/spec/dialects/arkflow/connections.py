@@ -134,7 +134,8 @@ def database_tls(reading: Reading) -> Tree:
     return {
         "ca": ssl.get("root_cert"), "certificate": ssl.get("client_cert"),
         "key": ssl.get("client_key"),
-        "verify": mode.startswith("verify"), "verify_hostname": mode in {"verify_full", "verify_identity"},
+        "verify": mode.startswith("verify"),
+        "verify_hostname": mode in {"verify_full", "verify_identity"},
     }  # fmt: skip
 
 

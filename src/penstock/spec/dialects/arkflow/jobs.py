@@ -20,7 +20,10 @@ JOB: Options = options(
 )  # fmt: skip
 """The options of a job."""
 OPERATOR = options(
-    "id!", "kind!", "config:map = a processor", unneeded("stateful", _RUN),
+    "id!",
+    "kind!",
+    "config:map = a processor",
+    unneeded("stateful", _RUN),
     unneeded("key_field", _RUN),
 )
 EDGE = options("id", "from!", "to!", unneeded("partitioned", _RUN))

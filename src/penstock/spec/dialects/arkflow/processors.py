@@ -36,7 +36,9 @@ PROCESSORS: dict[str, Options] = {
 _PROTOBUF = options(*PROTOBUF)
 
 TEMPORARIES: dict[str, Options] = {
-    "redis": options("type!", "name!", "mode!:map", "redis_type:map", "codec:any = by default JSON"),
+    "redis": options(
+        "type!", "name!", "mode!:map", "redis_type:map", "codec:any = by default JSON"
+    ),
 }
 """The temporary inputs and their options."""
 _TEMPORARY_TYPE = options(Option("type", required=True, choices=("string", "list")))
