@@ -98,10 +98,8 @@ def test_files_of_a_pattern(tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / f"{number}.csv").write_text(f"a\n{number}\n")
     files = {"type": "csv", "path": str(tmp_path / "[12].csv")}
-    case = {
-        "input": {"type": "file", "input_type": files, "query": {"query": "SELECT sum(a) FROM flow"}},
-        "processors": [],
-    }  # fmt: skip
+    query = {"query": "SELECT sum(a) FROM flow"}
+    case = {"input": {"type": "file", "input_type": files, "query": query}, "processors": []}
     assert run(tmp_path, stream_of(case))[0] == ['{"sum(flow.a)":3}']
 
 

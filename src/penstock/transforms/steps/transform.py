@@ -50,8 +50,8 @@ class Steps(Transform[StepsConfig]):
     column `__payload__`: the column `__value__` of the last step, or without it the row as JSON.
     With `output.rows` the columns of the last step are declared, and written as they are.
 
-    A batch on which a step fails becomes a dead letter, and no row of it is written. With `failures`
-    its input is written, as received, with a true value in the column `__failed__`.
+    A batch on which a step fails becomes a dead letter, and no row of it is written. With
+    `failures` its input is written, as received, with a true value in the column `__failed__`.
 
     With `window`, and with the step `merge`, all rows of a batch of the pipeline are in one
     partition. The option `batch.interval` of the sink is then the time of a window, with
