@@ -82,12 +82,10 @@ class BufferPlan:
     def records(self, plans: Sequence[InputPlan]) -> int | None:
         """Returns the number of records of the inputs that fill the buffer; None without one."""
         rows = self.window.get("rows")
-        capacity = rows.data() if isinstance(rows, Node) else rows
-        if not isinstance(capacity, int):
-            return None
+        capacity = _integer(rows) if isinstance(rows, ScalarNode) else 0
         repeats = [plan.rows.get("repeat", 1) for plan in plans]
         each = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], int) else 1
-        return max(1, -(-capacity // max(1, each)))
+        return -(-capacity // max(1, each)) or None
 
     def check_tables(self, plans: Sequence[InputPlan], findings: Findings) -> None:
         """Reports tables of the query of a join that are no inputs."""
@@ -132,23 +130,7 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
     if type_ == "memory":
         return BufferPlan({"rows": reading.get("capacity")}, reading.seconds("timeout"))
     if type_ == "sliding_window":
-        size = reading.get("window_size") or reading.get("size")
-        slide = reading.get("slide_size") or reading.get("slide")
-        for name, value in (("window_size", size), ("slide_size", slide)):
-            if value is None:
-                reading.findings.error(
-                    f'{reading.subject} requires "{name}"', reading.node.location,
-                    code="missing-option",
-                )  # fmt: skip
-        numbers = [each.data() if each is not None else None for each in (size, slide)]
-        if all(isinstance(each, int) for each in numbers) and numbers[1] > numbers[0]:
-            reading.findings.error(
-                f'"slide_size" of {reading.subject} is larger than window_size', slide.location,
-                hint="write a slide_size of at most the window_size",
-            )  # fmt: skip
-        return BufferPlan(
-            {"size": size, "slide": slide}, reading.seconds("interval"), is_whole=True
-        )
+        return _sliding(reading)
     if type_ == "session_window":
         gap = reading.seconds("gap")
         return BufferPlan({"join": _join(reading)}, None, is_whole=True, gap=gap)
@@ -159,6 +141,28 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
             f'{reading.subject} requires "interval"', reading.node.location, code="missing-option"
         )
     return BufferPlan({"join": _join(reading)}, seconds)
+
+
+def _sliding(reading: Reading) -> BufferPlan:
+    size = reading.get("window_size") or reading.get("size")
+    slide = reading.get("slide_size") or reading.get("slide")
+    for name, value in (("window_size", size), ("slide_size", slide)):
+        if value is None:
+            reading.findings.error(
+                f'{reading.subject} requires "{name}"', reading.node.location,
+                code="missing-option",
+            )  # fmt: skip
+    if slide is not None and 0 < _integer(size) < _integer(slide):
+        reading.findings.error(
+            f'"slide_size" of {reading.subject} is larger than window_size', slide.location,
+            hint="write a slide_size of at most the window_size",
+        )  # fmt: skip
+    return BufferPlan({"size": size, "slide": slide}, reading.seconds("interval"), is_whole=True)
+
+
+def _integer(node: Node | None) -> int:
+    value = node.data() if node is not None else None
+    return value if isinstance(value, int) else 0
 
 
 def _join(reading: Reading) -> Tree:
