@@ -14,6 +14,7 @@ import pytest
 from kafka_records import put
 from pipelines import Workspace
 
+from penstock.runtime.handle import RunHandle
 from servers.influxdb import VictoriaMetrics
 from servers.kafka import Kafka
 from servers.s3 import S3, Bucket
@@ -23,12 +24,12 @@ pytestmark = pytest.mark.spark
 README = Path(__file__).with_name("arkflow_readme.yaml")
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Waits for a condition."""
+def until(handle: RunHandle, condition: Callable[[], object]) -> None:
+    """Waits for a condition during a run."""
     end = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+        outcome = handle.wait(0.1)
+        assert outcome is None and time.monotonic() < end, outcome
 
 
 def sends_until_read(kafka: Kafka, topics: list[str]) -> bool:
@@ -71,11 +72,11 @@ def test_readme(
             b'{"user_id":1,"name":"a","order_id":7,"amount":2.5}',
             b'{"value":3,"doubled_value":6}',
         }
-        until(lambda: expected <= set(printed.getvalue().splitlines()))
-        until(lambda: sends_until_read(kafka, topics))
+        until(handle, lambda: expected <= set(printed.getvalue().splitlines()))
+        until(handle, lambda: sends_until_read(kafka, topics))
         put(kafka, topics[0], b"no json")
-        until(lambda: kafka.messages(topics[2]))
-        until(lambda: victoria_metrics.values("temperature_value"))
+        until(handle, lambda: kafka.messages(topics[2]))
+        until(handle, lambda: victoria_metrics.values("temperature_value"))
         handle.stop()
         assert handle.wait(60) is not None
     assert {each.value() for each in kafka.messages(topics[1])} == {b'{"value":10}'}
