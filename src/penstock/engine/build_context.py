@@ -25,8 +25,7 @@ class BuildContext:
     operators, with `checks_joins` also below and above its joins, whose state may have only the
     `read_columns` of nodes downstream. `recomputed_for` is a parameter of the spools.
     With the `checkpoint` of a query its streams record their start offsets, and the late rows of
-    its batches can be found, and its batches start after a `wait` in
-    seconds without new records, or for a number of them (see `Plan.wait`). Workers keep
+    its batches can be found, and its batches have a `wait` (see `Plan.wait`). Workers keep
     transforms open between the batches of a `run_id`.
     """
 
