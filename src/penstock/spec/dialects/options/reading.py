@@ -11,6 +11,7 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
 from penstock.spec.dialects.options.declarations import LEAST, Option, Options
+from penstock.spec.front_end import IGNORED
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
@@ -140,7 +141,7 @@ class Reading:
             option = self.options.find(entry.name)
             if option is None:
                 self.findings.warn(
-                    f'{self.subject} has no option "{entry.name}", which is ignored',
+                    f'{self.subject} has no option "{entry.name}"{IGNORED}',
                     entry.key.location, code="unknown-option",
                     hint=did_you_mean(entry.name, self.options.names),
                 )  # fmt: skip
