@@ -38,12 +38,22 @@ def streamling(
     from penstock.spec.front_end import choose
 
     path = file or Path(os.environ.get(LOCATION) or DEFAULT_FILE)
+    choose(DIALECT, strict=False, settings=settings)
     if not (validate or dry_run):
         from penstock.cli.run import run
 
-        return run([path], dialect=DIALECT, settings=settings)
-    choose(DIALECT, strict=False, settings=settings)
+        return run([path], dialect=DIALECT, settings=settings, until_caught_up=_stops())
     return _validate(path) if validate else _check(path)
+
+
+def _stops() -> bool:
+    """Returns whether the settings have a number of records after which a run stops."""
+    from penstock.core.location import Location
+    from penstock.spec.dialects.options.reading import Findings
+    from penstock.spec.dialects.streamling.settings import read_settings
+
+    settings = read_settings(Findings(), Location("", 1, 1))
+    return settings.number("num_records_before_stop") is not None
 
 
 def _check(path: Path) -> int:

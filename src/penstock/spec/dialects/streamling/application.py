@@ -8,7 +8,6 @@ from penstock.spec.dialects.options.declarations import (
     Option,
     Options,
     options,
-    refused,
     unneeded,
 )
 
@@ -44,7 +43,7 @@ SETTINGS: Mapping[str, Options] = {
         "pipeline_definition_location = the file of `penstock streamling` without a file",
         unneeded("record_batch_interval_ms", _BATCHES),
         unneeded("record_batch_size", _BATCHES),
-        unneeded("num_records_before_stop", f"{_TEST}; run with --until-caught-up"),
+        "num_records_before_stop = `penstock streamling` stops at the latest offsets of the start",
         unneeded("internal_buffer_size", _BATCHES),
         unneeded("checkpoint_interval_sec", "each batch is a checkpoint"),
         unneeded("enforce_primary_keys", "a sink that needs a key reports that it is missing"),
@@ -71,12 +70,12 @@ SETTINGS: Mapping[str, Options] = {
     ),
     "wasm_script": options(unneeded("runtime_wasm_file_path", "scripts run in V8")),
     "plugin": options(
-        "path = `function_files`, if it is a Python file",
+        "path = `plugins`, if it is a Python file or a directory of them",
         unneeded("channel_capacity", _BATCHES),
         "preprocessor_ids:list = functions in Python that change the text of the file",
         "preprocessor_options:map = their options",
-        refused("side_output_ids", "read the source with another sink or transform"),
-        refused("side_output_options", "read the source with another sink or transform"),
+        "side_output_ids:list = `side_outputs` in Python, one for each source",
+        "side_output_options:map = their options",
     ),
     "kafka_source": options(
         *_KAFKA, "consumer_group_id = `group`, followed by the name of the source",
@@ -96,7 +95,7 @@ SETTINGS: Mapping[str, Options] = {
         "batch_flush_interval = `batch.interval`", "compression = `compression`",
         unneeded("compression_level", "zstd and lz4 have a level of their own"),
     ),
-    "print_sink": options("sample_every:integer = the transform `sample`"),
+    "print_sink": options("sample_every:integer = `every`"),
     "postgres_sink": options(
         *_SERVER, "pass = `auth.password`", "batch_flush_interval = `batch.interval`",
         "batch_size:integer = `batch.max_records`", "statement_timeout_secs:integer = `timeout`",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from penstock.core.location import Location
 from penstock.core.names import derived_name
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.options.declarations import Options, options, refused, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
@@ -44,18 +44,19 @@ PLUGINS: Mapping[str, Options] = {
     ),
     "mysql_sink": options(
         *_LOGIN, "user! = `auth.username`", "table! = `table`",
-        "primary_key = `primary_key`", refused("on_conflict", "rows replace rows of their key"),
+        "primary_key = `primary_key`",
+        Option("on_conflict", choices=("update",), reading="`mode: upsert`; nothing is missing"),
         "sslmode = `tls`", "batch_size = `batch.max_records`",
     ),
     "sqs": options(
         "queue_url! = `queue`", "region = `region`", "endpoint_url = `endpoint_url`", *_KEYS,
-        refused("one_row_per_request", "a message has one row"),
+        unneeded("one_row_per_request", "a message has one row"),
     ),
     "postgres_cdc_source": options(
         *_LOGIN, "username! = `auth.username`", "table! = `table`", "slot_name! = `slot`",
         "publication_name! = `publication`",
         unneeded("auto_create_publication", "a missing publication is created"),
-        refused("emit_update_before_row", "updates have the row before with REPLICA IDENTITY FULL"),
+        "emit_update_before_row:boolean = the row before an update is a delete",
         unneeded("memory_backpressure_enabled", _MEMORY),
         unneeded("memory_backpressure_activate_threshold", _MEMORY),
         unneeded("memory_backpressure_resume_threshold", _MEMORY),
@@ -225,7 +226,10 @@ def sqs(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
 
 
 def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
-    """Adds the changes of a table. Rows before updates are left out, and `_op` is renamed."""
+    """Adds the changes of a table, with `_op` renamed.
+
+    Rows before updates are left out, or are deletes with `emit_update_before_row`.
+    """
     name = pipeline.names[fact.name.lower()]
     records, kinds = derived_name(name, "_records"), derived_name(name, "_kinds")
     key = columns_of(outer.get("primary_key"))
@@ -237,7 +241,9 @@ def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pi
         "slot": inner.get("slot_name"), "publication": inner.get("publication_name"),
         "primary_key": key or None, "labels": read_labels(outer, fact.type),
     }, outer, fact.key)  # fmt: skip
-    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: "_op"}}
+    before = inner.text("emit_update_before_row").lower() == "true"
+    operation = "CASE _op WHEN 'ub' THEN 'd' ELSE _op END" if before else "_op"
+    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: operation}}
     pipeline.add("transforms", kinds, kind, outer, fact.key)
     rows = derived_name(name, "_rows")
     drop: dict[str, Tree] = {"type": "drop", "from": kinds, "columns": ["_op"]}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.spec.dialects.options.declarations import Option, Options, options
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
 _FROM, _TYPE = "from = `column`; by default the name", "type = `type`: a type of PostgreSQL"
-GROUP: Options = options(_FROM, _TYPE)
-AGGREGATE: Options = options(
+GROUP: Options = closed_options(_FROM, _TYPE)
+AGGREGATE: Options = closed_options(
     _FROM, _TYPE,
     Option("fn", required=True, choices=("sum", "count", "avg", "min", "max"),
            reading="`function`"),

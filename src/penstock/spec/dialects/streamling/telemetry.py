@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 
 from penstock.core.location import Location
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import (
+    Option,
+    Options,
+    closed_options,
+    unneeded,
+)
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
-TELEMETRY: Options = options(
+TELEMETRY: Options = closed_options(
     unneeded("event_time", "a watermark belongs to a query, and `penstock status` shows it"),
     "labels:map = `labels`",
 )
