@@ -65,11 +65,17 @@ SOURCES: list[Example] = [
         "{type: hybrid, primary_key: id, telemetry: {labels: {team: x}}, bounded_sources: "
         "[{source_type: clickhouse, table_name: t, filter: 'id > 1', start_at: '3'}], "
         "unbounded_source: {source_type: kafka, topic: u, start_at: latest, filter: 'id < 9', "
-        "schema_id_overrides: [{from: 3, to: 4}]}}",
+        "schema_id_overrides: [{from: 3, to: 4}]}, offset_table: {topic_name: \"u's\", "
+        "table_name: offsets, topic_column: name, partition_column: p, offset_column: o}}",
         {
             "sources.n_records": {
                 "type": "hybrid", "columns_of": "last", "labels": {"team": "x"},
                 "primary_key": ["id"],
+                "start_offsets": {
+                    "type": "clickhouse", **CLICKHOUSE, "cursor_columns": ["partition"],
+                    "query": "SELECT p AS partition, max(o) AS offset FROM offsets "
+                    "WHERE name = 'u\\'s' GROUP BY p",
+                },
                 "phases": [
                     {"type": "clickhouse", **CLICKHOUSE, "cursor_columns": ["id"],
                      "query": "SELECT * FROM t WHERE (id > 1) AND id >= 3"},
@@ -104,8 +110,14 @@ SOURCES: list[Example] = [
                 "auth": {"username": "u", "password": "p"}, "table": "public.t", "slot": "s",
                 "publication": "q", "tls": {"verify": False, "verify_hostname": False},
             },
+            "transforms.n_kinds": {"set": {"_gs_op": "_op"}},
             "transforms.n": {"type": "filter", "where": "_gs_op <> 'ub'"},
         },
+    ),
+    (
+        "{type: postgres_cdc_source, host: h, database: d, username: u, table: t, slot_name: s, "
+        "publication_name: q, emit_update_before_row: true}",
+        {"transforms.n_kinds": {"set": {"_gs_op": "CASE _op WHEN 'ub' THEN 'd' ELSE _op END"}}},
     ),
     (
         "{type: acme.orders, primary_key: id, options: {interval: 5s}, telemetry: "
@@ -188,8 +200,7 @@ SINKS: list[Example] = [
         "{type: print, from: i, sample_every: 10, batch_size: 5, batch_flush_interval: 2s, "
         "telemetry: {labels: {team: x}}}",
         {
-            "transforms.n_sample": {"type": "sample", "every": 10, "from": "i"},
-            "sinks.n": {"type": "print", "format": JSON, "from": "n_sample",
+            "sinks.n": {"type": "print", "format": JSON, "from": "i", "every": 10,
                         "labels": {"team": "x"},
                         "batch": {"max_records": 5, "interval": "2000000us"}},
         },
@@ -265,6 +276,13 @@ SINKS: list[Example] = [
         }},
     ),
     (
+        "{type: clickhouse, from: i, table: t, primary_key: id, append_only_mode: false}",
+        {
+            "transforms.n_changes": {"operation_column": "_gs_op"},
+            "sinks.n": {"mode": "upsert", "primary_key": ["id"], "deletes": "remove"},
+        },
+    ),
+    (
         "{type: clickhouse, from: i, table: t, primary_key: id, version_column_name: v}",
         {"sinks.n": {"engine": "ReplacingMergeTree(v, is_deleted)"}},
     ),
@@ -285,7 +303,7 @@ SINKS: list[Example] = [
     ),
     (
         "{type: mysql_sink, from: i, primary_key: id, host: h, port: 3307, database: d, user: u, "
-        "password: p, table: t, sslmode: required, options: {batch_size: 9}}",
+        "password: p, table: t, sslmode: required, options: {batch_size: 9, on_conflict: update}}",
         {"sinks.n": {
             "type": "mysql", "url": "mysql://h:3307/d", "table": "t", "mode": "upsert",
             "auth": {"username": "u", "password": "p"}, "primary_key": ["id"],
@@ -380,7 +398,7 @@ SETTINGS: list[tuple[dict[str, str], str, dict[str, dict[str, Any]]]] = [
                 },
             },
             "transforms.h": {"max_records": 4, "concurrency": 3, "timeout": "5s"},
-            "transforms.n_sample": {"every": 2},
+            "sinks.n": {"every": 2},
         },
     ),
 ]  # fmt: skip

@@ -20,6 +20,7 @@ class Option:
     choices: tuple[str, ...] = ()
     unneeded: str = ""
     refused: str = ""
+    minimum: int | None = None
 
 
 @dataclass(frozen=True)

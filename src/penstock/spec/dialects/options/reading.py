@@ -143,6 +143,7 @@ class Reading:
                     f'"{entry.name}" of {self.subject} has no effect: {option.unneeded}',
                     entry.key.location,
                 )
+                self._check_value(option, entry.value)
             elif option.refused and entry.value.data() is not None:
                 self.refuse(entry.name, option.refused)
             else:
@@ -180,6 +181,8 @@ def _problems(option: Option, node: Node) -> Iterator[str]:
         return
     if option.choices and str(value).lower() not in option.choices:
         yield f"one of {', '.join(option.choices)}, found {value}"
+    if option.minimum is not None and isinstance(value, int) and value < option.minimum:
+        yield f"at least {option.minimum}, found {value}"
     kinds: dict[str, tuple[type | tuple[type, ...], str]] = {
         "integer": (int, "an integer"),
         "boolean": (bool, "true or false"),

@@ -23,7 +23,10 @@ NAME = "streamling"
 class StreamlingFrontEnd(DocumentFrontEnd):
     """The front end of Streamling's files. It imports their reading on use."""
 
-    hints = {"unread": "remove {node}, or connect it to a transform or a sink"}
+    hints = {
+        "unread": "remove {node}, or connect it to a transform or a sink",
+        "unknown-type": "write the plugin in Python, and set STREAMLING__PLUGIN__PATH to its file",
+    }
 
     def accepts(self, path: str) -> bool:
         """Returns whether a node of a file has words that only Streamling has."""

@@ -48,8 +48,7 @@ def to_pipeline(root: MappingNode, settings: Settings, findings: Findings) -> Ma
     if only_tests:
         return root
     top = Reading(MappingNode(entries, root.location, root.base), "the file", TOP, findings)
-    facts = list(_facts(top, findings))
-    _check_names(facts, findings)
+    facts = list(_with_own_names(list(_facts(top, findings)), findings))
     pipeline = Pipeline(settings, findings, _readable(facts), _names(facts))
     _check_inputs(facts, pipeline)
     for fact in facts:
@@ -155,17 +154,18 @@ def _names(facts: Sequence[Fact]) -> dict[str, str]:
     return readable | {f"sinks.{name}": written for name, written in written.items()}
 
 
-def _check_names(facts: Sequence[Fact], findings: Findings) -> None:
+def _with_own_names(facts: Sequence[Fact], findings: Findings) -> Iterator[Fact]:
+    """Yields the nodes, without sources and transforms that have the name of an earlier one."""
     seen: dict[str, Fact] = {}
     for fact in facts:
-        if fact.kind == "sink":
+        first = fact if fact.kind == "sink" else seen.setdefault(fact.name.lower(), fact)
+        if first is fact:
+            yield fact
             continue
-        first = seen.setdefault(fact.name.lower(), fact)
-        if first is not fact:
-            findings.error(
-                f'two nodes have the name "{fact.name}"', fact.key.location,
-                code="duplicate-name", hint=f"the {first.kind} is at {first.key.location}",
-            )  # fmt: skip
+        findings.error(
+            f'two nodes have the name "{fact.name}"', fact.key.location,
+            code="duplicate-name", hint=f"the {first.kind} is at {first.key.location}",
+        )  # fmt: skip
 
 
 def _check_inputs(facts: Sequence[Fact], pipeline: Pipeline) -> None:
