@@ -272,7 +272,7 @@ def _login(reading: Reading, scheme: str, user: str, port: int) -> dict[str, Tre
     host, database = reading.text("host"), reading.text("database")
     number = reading.text("port") or port
     return {
-        "url": f"{scheme}://{host}:{number}/{database}",
+        "url": f"{scheme}://{host}:{number}/{to.database(database)}",
         "auth": {"username": reading.get(user), "password": reading.get("password")},
     }
 
