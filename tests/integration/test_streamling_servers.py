@@ -109,8 +109,8 @@ sinks:
     from: scored
     options: {{queue_url: "{queue}", region: {region}, endpoint_url: "{endpoint}",
               access_key_id: {access_key}, secret_access_key: {secret_key}}}
-  mysql: {{type: mysql_sink, from: scored, host: 127.0.0.1, port: "{mysql_port}", user: {mysql_user},
-          database: {mysql_database}, table: scored, primary_key: id}}
+  mysql: {{type: mysql_sink, from: scored, host: 127.0.0.1, port: "{mysql_port}", table: scored,
+          user: {mysql_user}, database: {mysql_database}, primary_key: id}}
   hook: {{type: webhook, from: scored, url: "{url}/hook"}}
   hook.enveloped: {{type: webhook, from: scored, url: "{url}/enveloped", payload_version: 1,
                    one_row_per_request: true}}
@@ -139,7 +139,8 @@ class Service:
                     self.end_headers()
                     return
                 rows = [{**row, "note": f"n{row['id']}"} for row in body if "id" in row]
-                answer = json.dumps(rows).encode() if self.path == "/enrich" else b""
+                is_answered = self.path.endswith("/enrich")
+                answer = json.dumps(rows).encode() if is_answered else b""
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
