@@ -7,6 +7,7 @@ from typing import Any
 Example = tuple[str, dict[str, dict[str, Any]]]
 REGISTRY = {"url": "http://localhost:18081"}
 JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+WRITTEN = {**JSON, "binary": "hex"}
 POSTGRES = {
     "url": "postgresql://127.0.0.1:5432/postgres",
     "auth": {"username": "graph-node", "password": ""},
@@ -200,7 +201,7 @@ SINKS: list[Example] = [
         "{type: print, from: i, sample_every: 10, batch_size: 5, batch_flush_interval: 2s, "
         "telemetry: {labels: {team: x}}}",
         {
-            "sinks.n": {"type": "print", "format": JSON, "from": "i", "every": 10,
+            "sinks.n": {"type": "print", "format": WRITTEN, "from": "i", "every": 10,
                         "labels": {"team": "x"},
                         "batch": {"max_records": 5, "interval": "2000000us"}},
         },
@@ -262,7 +263,7 @@ SINKS: list[Example] = [
     ),
     (
         "{type: kafka, from: i, topic: t, data_format: json}",
-        {"sinks.n": {"key_columns": ["k"], "format": JSON, "compression": "lz4"}},
+        {"sinks.n": {"key_columns": ["k"], "format": WRITTEN, "compression": "lz4"}},
     ),
     (
         "{type: clickhouse, from: i, table: t, primary_key: id, schema_override: "
@@ -288,7 +289,7 @@ SINKS: list[Example] = [
     ),
     (
         "{type: print_sink, from: i, options: {mode: batch}}",
-        {"sinks.n": {"type": "print", "format": JSON}},
+        {"sinks.n": {"type": "print", "format": WRITTEN}},
     ),
     (
         "{type: s3_sink, from: i, bucket: b, prefix: p/, region: r, access_key_id: k, "
@@ -313,7 +314,7 @@ SINKS: list[Example] = [
     (
         "{type: sqs, from: i, queue_url: 'http://q', region: r, endpoint_url: 'http://e', "
         "access_key_id: k, secret_access_key: s, session_token: t}",
-        {"sinks.n": {"type": "sqs", "queue": "http://q", "region": "r", "format": JSON,
+        {"sinks.n": {"type": "sqs", "queue": "http://q", "region": "r", "format": WRITTEN,
                      "endpoint_url": "http://e",
                      "auth": {"access_key": "k", "secret_key": "s", "session_token": "t"}}},
     ),

@@ -11,6 +11,8 @@ from penstock.spec.dialects.streamling.settings import Settings
 
 JSON: Mapping[str, Tree] = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
 """The format of JSON: explicit nulls, and times without a zone."""
+WRITTEN: Mapping[str, Tree] = {**JSON, "binary": "hex"}
+"""The format of sinks. Responses of requests have base64, as Penstock reads it."""
 _TLS: Mapping[str, Tree] = {
     "disable": None, "allow": None, "prefer": None,
     "require": {"verify": False, "verify_hostname": False},

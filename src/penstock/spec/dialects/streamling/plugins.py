@@ -180,7 +180,7 @@ def filter_transform(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipel
 
 def print_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
     """Adds a sink that prints rows."""
-    SinkNodes(fact, outer, pipeline, fact.type).write({"type": "print", "format": to.JSON})
+    SinkNodes(fact, outer, pipeline, fact.type).write({"type": "print", "format": to.WRITTEN})
 
 
 def s3_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
@@ -221,7 +221,7 @@ def sqs(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
     keys = _keys(inner)
     SinkNodes(fact, outer, pipeline, fact.type).write({
         "type": "sqs", "queue": inner.get("queue_url"), "region": inner.get("region"),
-        "endpoint_url": inner.get("endpoint_url"), "auth": keys, "format": to.JSON,
+        "endpoint_url": inner.get("endpoint_url"), "auth": keys, "format": to.WRITTEN,
     })  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def print_(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     """Adds a sink that prints rows with their kind of change."""
     nodes = SinkNodes(fact, reading, pipeline, "print")
     every = reading.value("sample_every") or pipeline.settings.number("print_sink.sample_every")
-    nodes.write({"type": "print", "every": every, "format": to.JSON})
+    nodes.write({"type": "print", "every": every, "format": to.WRITTEN})
 
 
 def blackhole(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
@@ -152,7 +152,7 @@ def memory(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
 def webhook(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     """Adds requests whose responses are not used."""
     nodes = SinkNodes(fact, reading, pipeline, "webhook")
-    tree = {"type": "http", **request(reading, pipeline)}
+    tree = {"type": "http", **request(reading, pipeline), "format": to.WRITTEN}
     if reading.value("payload_version") == 1:
         nodes.with_operations()
         nodes.select(
@@ -233,7 +233,7 @@ def kafka(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
         "type": "kafka", **connection, "properties": properties or None,
         "topic": re.sub(r"[{}]", lambda match: match[0] * 2, reading.text("topic")),
         "key_columns": nodes.key, "headers": {"dbz.op": f"{{{_KIND}}}"},
-        "exclude_columns": [_KIND], "format": to.JSON if is_json else avro,
+        "exclude_columns": [_KIND], "format": to.WRITTEN if is_json else avro,
         "compression": reading.text("compression", "lz4").lower(),
         "create": {
             "partitions": reading.value("topic_partitions", 4),
