@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from penstock.cli.options import Settings
 
+if TYPE_CHECKING:
+    from penstock.spec.dialects.streamling.settings import Settings as StreamlingSettings
+
 DIALECT = "streamling"
 USER_ERROR = 2
 """The exit code of errors in files."""
 DEFAULT_FILE = "./pipeline.yaml"
-LOCATION = "STREAMLING__PIPELINE_DEFINITION_LOCATION"
 PipelineFile = Annotated[Path | None, Parameter(name="FILE", help="The file of the pipeline.")]
 DryRun = Annotated[bool, Parameter(help="Check the file and its columns, and read no data.")]
 Validate = Annotated[bool, Parameter(help="As --dry-run, and print the result as JSON.")]
@@ -27,9 +28,11 @@ def streamling(
 ) -> int:  # fmt: skip
     """Run a file of Streamling, with the options of its command line.
 
-    Without a file it is the one of STREAMLING__PIPELINE_DEFINITION_LOCATION, or ./pipeline.yaml.
-    Option --validate prints success, is_valid, errors and warnings, and exits with 0 if the file is
-    valid. `penstock run`, `check`, `test`, `explain` and `convert` read these files as well.
+    Without a file it is the one of the setting pipeline_definition_location, or ./pipeline.yaml.
+    Options --dry-run and --validate need no secrets of the settings. Option --validate prints
+    success, is_valid, errors and warnings, and exits with 0 if the file is valid. With the setting
+    num_records_before_stop a run stops at the latest offsets of its start. `penstock run`, `check`,
+    `test`, `explain` and `convert` read these files as well.
 
       penstock streamling pipeline.yaml
       penstock streamling pipeline.yaml --config production --dry-run
@@ -37,23 +40,23 @@ def streamling(
     """
     from penstock.spec.front_end import choose
 
-    path = file or Path(os.environ.get(LOCATION) or DEFAULT_FILE)
-    choose(DIALECT, strict=False, settings=settings)
+    choose(DIALECT, strict=False, settings=settings, secrets=not (validate or dry_run))
+    known = _settings()
+    path = file or Path(known.text("pipeline_definition_location", DEFAULT_FILE))
     if not (validate or dry_run):
         from penstock.cli.run import run
 
-        return run([path], dialect=DIALECT, settings=settings, until_caught_up=_stops())
+        stops = known.number("num_records_before_stop") is not None
+        return run([path], dialect=DIALECT, settings=settings, until_caught_up=stops)
     return _validate(path) if validate else _check(path)
 
 
-def _stops() -> bool:
-    """Returns whether the settings have a number of records after which a run stops."""
+def _settings() -> StreamlingSettings:
     from penstock.core.location import Location
     from penstock.spec.dialects.options.reading import Findings
     from penstock.spec.dialects.streamling.settings import read_settings
 
-    settings = read_settings(Findings(), Location("", 1, 1))
-    return settings.number("num_records_before_stop") is not None
+    return read_settings(Findings(), Location("", 1, 1))
 
 
 def _check(path: Path) -> int:

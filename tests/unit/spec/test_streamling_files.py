@@ -261,6 +261,13 @@ def test_secrets_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert conceal("made-up-1 made-up-2 made-up-3").replace("*", "").strip() == ""
 
 
+def test_secrets_are_not_required_to_check_a_file(tmp_path: Path) -> None:
+    sink = "sinks: {s: {type: webhook, from: i, url: 'http://h', secret_name: key}}\n"
+    text = HEAD.replace("transforms:", "transforms: {}") + sink
+    assert [error.code for error in read(tmp_path, text).errors] == ["unknown-secret"]
+    assert messages(read(tmp_path, text, Choice("streamling", secrets=False)).errors) == []
+
+
 def test_settings_without_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = HEAD + "  n: {type: sql, primary_key: k, sql: SELECT k FROM i}\n" + TAIL
     monkeypatch.setenv("STREAMLING__STATE_BACKEND__BACKEND_TYPE", "Sqlite")
