@@ -340,7 +340,7 @@ def test_operators_of_256_bits(tmp_path: Path) -> None:
 def test_functions_without_a_counterpart(tmp_path: Path) -> None:
     for call, hint in (
         ("_gs_json_objects_to_clickhouse_tuples(a, b)", "concat"),
-        ("array_struct_field(a, b)", "no text in quotes"),
+        ("array_struct_field(a, b)", "a text in quotes"),
     ):
         node = f"  n: {{type: sql, primary_key: k, sql: 'SELECT k, {call} FROM i'}}\n"
         (error,) = read(tmp_path, HEAD + node + TAIL).errors

@@ -101,6 +101,19 @@ sinks:
     primary_key: trade_id
     aggregate: {total_count: {fn: count}}
 """,
+    "functions and operators": KAFKA_SOURCE.format(name="events") + """\
+transforms:
+  wide: {type: sql, primary_key: id, sql: "SELECT id, to_u256(a) AS a, tags FROM events"}
+  made:
+    type: sql
+    primary_key: id
+    sql: |
+      SELECT id, a * 2 AS twice, json_value(tags, '$.a') AS tag, _gs_keccak256(id) AS hash
+      FROM wide
+      WHERE a > to_u256(5) AND split_index(tags, ',', 0) <> 'x'
+sinks:
+  out: {type: print, from: made, sample_every: "10"}
+""",
     "a dynamic table that deduplicates": KAFKA_SOURCE.format(name="events") + """\
 transforms:
   seen_users:

@@ -106,16 +106,21 @@ def translate_calls(translation: Translation) -> Translation:
 def unsupported_calls(text: str) -> Iterator[UnsupportedCall]:
     """Yields the calls of a query that have no counterpart."""
     sql = read_sql(text)
-    for call in sql.calls() if sql is not None else ():
-        token = sql[call.name] if sql is not None else None
-        assert sql is not None and token is not None
-        name = token.value.lower()
-        reason = MISSING.get(name)
-        if name in _FIELDS and len(call.arguments) == _FIELDS[name][0]:
-            is_literal = literal(sql, call.arguments[1]) is not None
-            reason = None if is_literal else "the name of the field is no text in quotes"
+    if sql is None:
+        return
+    for call in sql.calls():
+        token, reason = sql[call.name], _reason(sql, call)
         if reason is not None:
-            yield UnsupportedCall(name, token.start, token.end, reason)
+            yield UnsupportedCall(token.value.lower(), token.start, token.end, reason)
+
+
+def _reason(sql: Sql, call: Call) -> str | None:
+    """Returns why a call has no counterpart; None if it has one."""
+    name = sql[call.name].value.lower()
+    if name not in _FIELDS or len(call.arguments) != _FIELDS[name][0]:
+        return MISSING.get(name)
+    is_literal = literal(sql, call.arguments[1]) is not None
+    return None if is_literal else "write the name of the field as a text in quotes"
 
 
 def _calls(sql: Sql) -> Iterator[list[Edit]]:
