@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.spec.dialects.options.declarations import (
-    Option,
-    Options,
-    options,
-    unneeded,
-)
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 
 _STATE = "offsets are in the state directory of the run (`runtime.state`)"
 _BATCHES = "Spark makes batches of the rows that have arrived"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from penstock.core.names import quote_name
 from penstock.spec.dialects.streamling.functions import MISSING
 from penstock.sql.text.calls import literal, rewrite_call
 from penstock.sql.text.edits import Edit, Translation, without_overlaps
@@ -136,7 +137,7 @@ def _template(sql: Sql, call: Call, name: str, count: int) -> str | None:
     numbers = range(count)
     if name in _FIELDS and count == _FIELDS[name][0]:
         field = literal(sql, call.arguments[1])
-        return None if field is None else _FIELDS[name][1].replace("{field}", f"`{field}`")
+        return None if field is None else _FIELDS[name][1].replace("{field}", quote_name(field))
     if name == "coalesce_meta" and count:
         return f"coalesce({_places(numbers)})"
     if name == "elt" and count > 1:

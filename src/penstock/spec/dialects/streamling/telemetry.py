@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 
 from penstock.core.location import Location
-from penstock.spec.dialects.options.declarations import (
-    Option,
-    Options,
-    closed_options,
-)
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 

@@ -6,12 +6,7 @@ import re
 from collections.abc import Callable
 
 from penstock.core.names import derived_name
-from penstock.spec.dialects.options.declarations import (
-    Option,
-    Options,
-    closed_options,
-    unneeded,
-)
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
