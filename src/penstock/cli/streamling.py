@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from penstock.cli.options import Settings
-
-if TYPE_CHECKING:
-    from penstock.spec.dialects.streamling.settings import Settings as StreamlingSettings
 
 DIALECT = "streamling"
 USER_ERROR = 2
@@ -38,25 +35,17 @@ def streamling(
       penstock streamling pipeline.yaml --config production --dry-run
       penstock streamling pipeline.yaml --validate
     """
-    from penstock.spec.front_end import choose
+    from penstock.spec.front_end import choose, document_front_end
 
     choose(DIALECT, strict=False, settings=settings, secrets=not (validate or dry_run))
-    known = _settings()
-    path = file or Path(known.text("pipeline_definition_location", DEFAULT_FILE))
+    setting = document_front_end(DEFAULT_FILE).setting
+    path = file or Path(setting("pipeline_definition_location") or DEFAULT_FILE)
     if not (validate or dry_run):
         from penstock.cli.run import run
 
-        stops = known.number("num_records_before_stop") is not None
+        stops = bool(setting("num_records_before_stop"))
         return run([path], dialect=DIALECT, settings=settings, until_caught_up=stops)
     return _validate(path) if validate else _check(path)
-
-
-def _settings() -> StreamlingSettings:
-    from penstock.core.location import Location
-    from penstock.spec.dialects.options.reading import Findings
-    from penstock.spec.dialects.streamling.settings import read_settings
-
-    return read_settings(Findings(), Location("", 1, 1))
 
 
 def _check(path: Path) -> int:

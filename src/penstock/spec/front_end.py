@@ -97,7 +97,12 @@ class DocumentFrontEnd(ABC):
     """Whether a file without sources may be complete, as a query of constants is."""
     hints: Mapping[str, str] = {}
     """Hints in the words of the language, where they differ from those of YAML: by the section
-    `sources` or `sinks` that is missing, and `unread` for a `{node}` that no node reads."""
+    `sources` or `sinks` that is missing, `unread` for a `{node}` that no node reads, and
+    `unknown-type`."""
+
+    def setting(self, name: str) -> str:
+        """Returns a setting of a language that has settings beside its files; empty without it."""
+        return ""
 
     @abstractmethod
     def accepts(self, path: str) -> bool:

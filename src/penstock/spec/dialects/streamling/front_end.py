@@ -42,6 +42,11 @@ class StreamlingFrontEnd(DocumentFrontEnd):
         except (SpecError, ValidationErrors):
             return False
 
+    def setting(self, name: str) -> str:
+        from penstock.spec.dialects.streamling.settings import read_settings
+
+        return read_settings(Findings(), Location("", 1, 1)).text(name)
+
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
         from penstock.spec.dialects.streamling.pipeline import to_pipeline
