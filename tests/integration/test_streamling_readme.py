@@ -156,8 +156,10 @@ def test_examples(
     assert len(printed) == 6
     found = query("SELECT account, balance FROM finance.account_balances ORDER BY 1")
     assert found == [("a", 495), ("b", 3000)]
-    assert query("SELECT market, trade_count, total_volume, avg_price FROM trading.market_stats "
-                 "ORDER BY 1") == [("a", 2, 495, 2.5), ("b", 1, 3000, 2.5)]  # fmt: skip
+    assert query("SELECT market, trade_count, total_volume, avg_price_sum, avg_price_count "
+                 "FROM trading.market_stats ORDER BY 1") == [
+        ("a", 2, 495, 5.0, 2), ("b", 1, 3000, 2.5, 1),
+    ]  # fmt: skip
     assert query("SELECT total_count FROM analytics.global_totals") == [(3,)]
     assert clickhouse(f"SELECT id, amount FROM {DATABASE}.test_output FINAL ORDER BY id") == [
         (1, 500), (2, 3000),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -44,7 +44,8 @@ def streamling(
         from penstock.cli.run import run
 
         stops = bool(setting("num_records_before_stop"))
-        return run([path], dialect=DIALECT, settings=settings, until_caught_up=stops)
+        log: Literal["json"] | None = "json" if setting("log_format").lower() == "json" else None
+        return run([path], dialect=DIALECT, settings=settings, until_caught_up=stops, log=log)
     return _validate(path) if validate else _check(path)
 
 

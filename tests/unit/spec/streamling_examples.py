@@ -239,12 +239,15 @@ SINKS: list[Example] = [
     (
         "{type: postgres_aggregate, from: i, primary_key: id, schema: s, landing_table: l, "
         "agg_table: a, group_by: {g: {type: 'varchar(9)'}, h: {from: x}}, aggregate: "
-        "{n: {fn: count}, total: {from: v, fn: sum, type: 'numeric(30,5)'}, v: {fn: max}}}",
+        "{n: {fn: count}, total: {from: v, fn: sum, type: 'numeric(30,5)'}, v: {fn: max}, "
+        "w: {fn: avg}}}",
         {"sinks.n": {
             "type": "postgres_aggregate", "table": "s.l", "aggregate_table": "s.a",
             "group_by": {"g": {"column": "g", "type": "STRING"}, "h": {"column": "x"}},
             "aggregates": {
                 "n": {"function": "count"}, "v": {"function": "max", "column": "v"},
+                "w_sum": {"function": "sum", "column": "w"},
+                "w_count": {"function": "count", "column": "w"},
                 "total": {"function": "sum", "column": "v", "type": "DECIMAL(30,5)"},
             },
             "mode": "upsert", "primary_key": ["id"], **POSTGRES,

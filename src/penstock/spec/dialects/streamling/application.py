@@ -34,7 +34,7 @@ _SERVER = ("host = `url`", "port = `url`", "user = `auth.username`", "db = `url`
 SETTINGS: Mapping[str, Options] = {
     "": options(
         "application_id = the name of the pipeline, if it is set",
-        unneeded("log_format", "run with --log json"),
+        "log_format = text or json, in the log of `penstock streamling`",
         "pipeline_definition_location = the file of `penstock streamling` without a file",
         unneeded("record_batch_interval_ms", _BATCHES),
         unneeded("record_batch_size", _BATCHES),

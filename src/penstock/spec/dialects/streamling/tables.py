@@ -39,14 +39,17 @@ def groups(reading: Reading) -> dict[str, Tree] | None:
 
 
 def aggregates(reading: Reading) -> dict[str, Tree]:
-    """Returns the aggregates."""
-    return {
-        name: {
-            "function": each.text("fn").lower(), "type": _type(each),
-            "column": each.text("from") or (None if each.text("fn").lower() == "count" else name),
-        }
-        for name, each in _columns(reading, "aggregate", AGGREGATE)
-    }  # fmt: skip
+    """Returns the aggregates. An average is two of them, a sum and a count."""
+    found: dict[str, Tree] = {}
+    for name, each in _columns(reading, "aggregate", AGGREGATE):
+        function, own = each.text("fn").lower(), each.text("from")
+        column: Tree = own or (None if function == "count" else name)
+        if function == "avg":
+            found[f"{name}_sum"] = {"function": "sum", "type": _type(each), "column": column}
+            found[f"{name}_count"] = {"function": "count", "column": column}
+        else:
+            found[name] = {"function": function, "type": _type(each), "column": column}
+    return found
 
 
 def _columns(reading: Reading, option: str, known: Options) -> Iterator[tuple[str, Reading]]:
