@@ -33,50 +33,6 @@ EVENTS = [(1, "a", 500, "c"), (2, "b", 2000, "c"), (2, "b", 3000, "u"), (3, "a",
 TOPICS = ("raw.event.transaction", "raw.events", "app.events")
 SCHEMAS = ("app", "finance", "trading", "analytics", "streamling")
 TABLES = ("orders", "events", "large_transactions")
-PLUGIN = """\
-import datetime as dt
-
-import pyarrow as pa
-
-from penstock.sdk import Capability, Config, ReplayableSource, plugin
-
-NOW = dt.datetime.now(dt.UTC)
-
-
-class OrdersConfig(Config):
-    poll_interval_ms: str = "1000"
-
-
-@plugin("acme_api.orders_source")
-class Orders(ReplayableSource[OrdersConfig]):
-    '''Yields three orders, one of them of yesterday.'''
-
-    capabilities = frozenset({Capability.REPLAY, Capability.BOUNDED, Capability.ROWS})
-
-    def infer_schema(self):
-        time = pa.timestamp("us", tz="UTC")
-        return pa.schema({"id": pa.int64(), "amount": pa.int64(), "created_at": time,
-                          "risk_score": pa.string(), "_gs_op": pa.string()})
-
-    def is_bounded(self):
-        return True
-
-    def initial_offset(self):
-        return {"rows": 0}
-
-    def latest_offset(self, start):
-        return {"rows": 3}
-
-    def partitions(self, start, end):
-        return [None] if start != end else []
-
-    def read(self, partition, read):
-        days = (0, 0, 1)
-        rows = [{"id": number, "amount": 600 * number, "risk_score": None, "_gs_op": "i",
-                 "created_at": NOW - dt.timedelta(days=day)} for number, day in enumerate(days, 1)]
-        found = pa.RecordBatch.from_pylist(rows, schema=self.infer_schema())
-        yield found.select(self.columns.names)
-"""
 
 
 @pytest.fixture
@@ -97,11 +53,10 @@ def test_examples(
     clickhouse: ClickHouse, service: Service, tmp_path: Path,  # noqa: F811
 ) -> None:  # fmt: skip
     environment = settings(kafka, apicurio, postgres, clickhouse) | {
-        "STREAMLING__PLUGIN__PATH": str(tmp_path / "acme.py"),
+        "STREAMLING__PLUGIN__PATH": str(EXAMPLES / "acme.py"),
         "STREAMLING__PLUGIN__RANDOM_SOURCE__BATCH_SLEEP_MS": "0",
         "STREAMLING__NUM_RECORDS_BEFORE_STOP": "1000000",
     }
-    (tmp_path / "acme.py").write_text(PLUGIN)
     for topic in (*TOPICS, "orders_live", "user.events", "crm.accounts"):
         kafka.create_topic(topic)
     for topic in TOPICS:
