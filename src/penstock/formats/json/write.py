@@ -162,7 +162,7 @@ def with_hex(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _is_binary(type_: pa.DataType) -> bool:
-    return pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
 
 
 def _has_binary(type_: pa.DataType) -> bool:

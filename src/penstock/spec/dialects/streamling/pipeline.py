@@ -98,7 +98,8 @@ def _plugin_files(settings: Settings) -> Sequence[str] | None:
 
 def _side_outputs(pipeline: Pipeline) -> dict[str, Tree] | None:
     """Returns a side output of each id of the settings for each source; None without any."""
-    settings, found = pipeline.settings, {}
+    settings = pipeline.settings
+    found: dict[str, Tree] = {}
     sources = [fact for fact in pipeline.facts.values() if fact.kind == "source"]
     for id_ in settings.items("plugin.side_output_ids"):
         options = settings.below(f"plugin.side_output_options.{id_.lower()}")
@@ -221,7 +222,7 @@ def _typed(node: MappingNode, known: Options) -> MappingNode:
     return MappingNode(tuple(entries), node.location, node.base)
 
 
-def _value_of(text: str, kind: str) -> object:
+def _value_of(text: str, kind: str) -> str | int | bool:
     if kind == "integer" and re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     return text.lower() == "true" if kind == "boolean" and text.lower() in _TRUTH else text
