@@ -261,6 +261,18 @@ def test_secrets_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert conceal("made-up-1 made-up-2 made-up-3").replace("*", "").strip() == ""
 
 
+def test_rows_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "sources: {i: {type: kafka, topic: t}}\n"
+        "sinks: {s: {type: postgres, from: i, schema: s, table: t}}\n"
+    )
+    pipeline = read(tmp_path, text)
+    assert [warning.code for warning in pipeline.warnings] == ["missing-option"]
+    assert "<> 'd'" in pipeline.data["transforms"]["s_rows"]["sql"]
+    monkeypatch.setenv("STREAMLING__ENFORCE_PRIMARY_KEYS", "true")
+    assert [error.code for error in read(tmp_path, text).errors] == ["missing-option"]
+
+
 def test_secrets_are_not_required_to_check_a_file(tmp_path: Path) -> None:
     sink = "sinks: {s: {type: webhook, from: i, url: 'http://h', secret_name: key}}\n"
     text = HEAD.replace("transforms:", "transforms: {}") + sink

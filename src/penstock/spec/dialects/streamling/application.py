@@ -41,7 +41,7 @@ SETTINGS: Mapping[str, Options] = {
         "num_records_before_stop = `penstock streamling` stops at the latest offsets of the start",
         unneeded("internal_buffer_size", _BATCHES),
         unneeded("checkpoint_interval_sec", "each batch is a checkpoint"),
-        unneeded("enforce_primary_keys", "a sink that needs a key reports that it is missing"),
+        "enforce_primary_keys:boolean = a sink of a database without a primary key is an error",
         unneeded("live_data_inspect_enabled", _INSPECT),
         unneeded("admin_api_port", _INSPECT),
         "job_mode:boolean = a hybrid source ends after its bounded phases",

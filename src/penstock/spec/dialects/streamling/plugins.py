@@ -211,9 +211,7 @@ def mysql_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -
         nodes.changes()
         tree |= {"mode": "upsert", "primary_key": nodes.key}
     else:
-        nodes.with_operations()
-        nodes.select("_rows", f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} "
-                     f"WHERE lower({OPERATION}) <> 'd'")  # fmt: skip
+        nodes.inserts()
     nodes.write(tree, rows=inner.text("batch_size"))
 
 

@@ -106,6 +106,21 @@ class SinkNodes:
         tree = {**with_operations(self.input), "operation_column": OPERATION}
         self.above("_changes", {**tree, "primary_key": self.key or None})
 
+    def inserts(self) -> None:
+        """Leaves out deletes, and reports that the rows have no primary key."""
+        settings, findings = self.pipeline.settings, self.reading.findings
+        enforced = settings.is_true("enforce_primary_keys")
+        report = findings.error if enforced else findings.warn
+        report(
+            f"{self.reading.subject} has no primary key: all rows are inserted, and deletes have "
+            "no effect",
+            self.reading.node.location, code="missing-option",
+            hint="add primary_key: the columns of the key",
+        )  # fmt: skip
+        self.with_operations()
+        where = f"WHERE lower({OPERATION}) <> 'd'"
+        self.select("_rows", f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} {where}")
+
     def write(self, tree: dict[str, Tree], section: str = "", rows: str = "") -> None:
         """Adds the sink. `section` has the settings of its batches, `rows` is their size."""
         batch = {"max_records": int(rows)} if rows.isdigit() else self._batch(section)
@@ -178,11 +193,7 @@ def postgres(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
             "update_where": reading.get("update_where"),
         }  # fmt: skip
     else:
-        nodes.with_operations()
-        nodes.select(
-            "_rows",
-            f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} WHERE lower({OPERATION}) <> 'd'",
-        )
+        nodes.inserts()
         for name in ("on_conflict", "update_where"):
             if reading.get(name) is not None:
                 reading.findings.warn(
