@@ -66,7 +66,8 @@ class StreamlingFrontEnd(DocumentFrontEnd):
             )  # fmt: skip
         root = map_scalars(document.root, _literal)
         assert isinstance(root, MappingNode)
-        pipeline = to_pipeline(root, settings, findings)
+        is_unread = bool(document.errors) and not root.entries
+        pipeline = root if is_unread else to_pipeline(root, settings, findings)
         return replace(
             document,
             root=pipeline,
