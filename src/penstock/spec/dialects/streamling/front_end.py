@@ -66,8 +66,11 @@ class StreamlingFrontEnd(DocumentFrontEnd):
             )  # fmt: skip
         root = map_scalars(document.root, _literal)
         assert isinstance(root, MappingNode)
-        is_unread = bool(document.errors) and not root.entries
-        pipeline = root if is_unread else to_pipeline(root, settings, findings)
+        pipeline = to_pipeline(root, settings, findings)
+        if document.errors:
+            # An option may be missing because it is in the part that could not be parsed.
+            found = [error for error in findings.errors if error.code != "missing-option"]
+            findings.errors[:] = found
         return replace(
             document,
             root=pipeline,
