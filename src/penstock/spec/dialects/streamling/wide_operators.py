@@ -25,13 +25,14 @@ _MAX_ROUNDS = 200
 
 def translate_operators(translation: Translation, columns: Kinds) -> Translation:
     """Returns a query in which operators between integers of 256 bits are functions."""
-    for signs, inner in _LEVELS:
-        for _ in range(_MAX_ROUNDS):
-            sql = read_sql(translation.text)
-            edits = list(_first(sql, signs, inner, columns)) if sql is not None else []
-            if not edits:
-                break
-            translation = translation.edit(edits)
+    for _ in range(_MAX_ROUNDS):
+        sql = read_sql(translation.text)
+        levels = _LEVELS if sql is not None else ()
+        found = (list(_first(sql, signs, inner, columns)) for signs, inner in levels)
+        edits = next(filter(None, found), None)
+        if edits is None:
+            break
+        translation = translation.edit(edits)
     return translation
 
 
