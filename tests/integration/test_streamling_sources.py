@@ -157,6 +157,7 @@ def test_changes_of_a_table(cli: CommandLine, postgres: Postgres, tmp_path: Path
         client.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
         client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
         first = cli(tmp_path, *run, environment=environment)
+        assert first.returncode == 0, first.stderr
         client.execute(f"UPDATE {table} SET name = 'c' WHERE id = 1")
         client.execute(f"DELETE FROM {table} WHERE id = 2")
         second = cli(tmp_path, *run, environment=environment)

@@ -46,6 +46,7 @@ def messages(found: Sequence[object]) -> list[str]:
         (HEAD.replace("transforms:", "transforms: {}") + TAIL, "streamling"),
         ("sources: {i: {type: file, path: x, format: csv}}\nsinks: {}\n", "streamling"),
         ("sources: {i: {type: a.b, options: {x: 1}}}\nsinks: {}\n", "streamling"),
+        ("sources: {i: {type: postgres_cdc_source}}\nsinks: {}\n", "streamling"),
         ("definition:\n  sources: {i: {type: kafka, topic: t}}\n  transforms: {}\n", "streamling"),
         ("sources: {i: {type: kafka, topic: t}}\nsinks: {}\n", "yaml"),
         ("sources: {i: {type: kafka, topic: t, start: latest}}\ntransforms: {}\n", "yaml"),
