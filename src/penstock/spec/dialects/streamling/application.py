@@ -72,6 +72,7 @@ SETTINGS: Mapping[str, Options] = {
         "side_output_ids:list = `side_outputs` in Python, one for each source",
         "side_output_options:map = their options",
     ),
+    "plugin.*": options("* = an option of the plugin of this name"),
     "kafka_source": options(
         *_KAFKA, "consumer_group_id = `group`, followed by the name of the source",
         unneeded("lag_report_interval_ms", _PUSH),
