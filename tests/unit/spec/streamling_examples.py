@@ -100,7 +100,8 @@ SOURCES: list[Example] = [
     (
         "{type: basic_plugin.random_source, max_rows: 5, options: {max_rows: 6, "
         "record_batch_size: '20', batch_sleep_ms: 500}}",
-        {"sources.n": {"type": "generate", "rows": 5, "rate": 40}},
+        {"sources.n_records": {"type": "generate", "rows": 5, "rate": 40},
+         "transforms.n": {"type": "sql"}},
     ),
     (
         "{type: postgres_cdc_source, primary_key: id, host: h, port: 5433, database: d, "

@@ -78,6 +78,7 @@ ENVELOPE: Options = options(
     unneeded("parallelism", "Spark divides the work among its tasks"),
 )  # fmt: skip
 """The options that every node of a plugin has."""
+_NUMBER = "__number"
 _KIND_OF = {"source": "sources", "transform": "transforms", "sink": "sinks"}
 
 
@@ -152,20 +153,32 @@ def _component(fact: Fact, outer: Reading, own: MappingNode, pipeline: Pipeline)
 
 
 def random_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
-    """Adds random rows."""
+    """Adds random rows, of which the last two of a batch are an update and a delete."""
     sleep, size = inner.text("batch_sleep_ms", "1000"), inner.text("record_batch_size", "10")
     rows = inner.text("max_rows", "100")
-    is_paced = sleep.isdigit() and size.isdigit() and int(sleep) > 0
+    is_paced = sleep.isdigit() and int(sleep) > 0
+    if not (size.isdigit() and int(size) > 0):
+        inner.findings.error(
+            f'"record_batch_size" of {fact.subject} expects a positive integer, found {size}',
+            inner.where("record_batch_size"),
+        )
+        return
+    name = pipeline.names[fact.name.lower()]
+    records = derived_name(name, "_records")
     tree: dict[str, Tree] = {
         "type": "generate", "rows": int(rows) if rows.isdigit() else rows,
         "rate": int(size) * 1000 / int(sleep) if is_paced else None,
         "fields": {
             "num_field": {"type": "integer", "max": 1000}, "alphanumeric_field": "uuid",
-            OPERATION: {"type": "choice", "of": ["i", "u", "d"], "weights": [8, 1, 1]},
+            _NUMBER: {"type": "sequence", "start": 0},
         },
         "labels": read_labels(outer, fact.type),
     }  # fmt: skip
-    pipeline.add("sources", pipeline.names[fact.name.lower()], tree, outer, fact.key)
+    pipeline.add("sources", records, tree, outer, fact.key)
+    last, length = f"least({rows}, ({_NUMBER} DIV {size} + 1) * {size})", f"{_NUMBER} + "
+    kind = f"CASE {last} WHEN {length}1 THEN 'd' WHEN {length}2 THEN 'u' ELSE 'i' END"
+    sql = f"SELECT * EXCEPT ({_NUMBER}), {kind} AS {OPERATION} FROM {records}"
+    pipeline.add("transforms", name, {"type": "sql", "sql": sql}, outer, fact.key)
 
 
 def filter_transform(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
