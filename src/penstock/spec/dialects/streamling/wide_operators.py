@@ -27,10 +27,11 @@ def translate_operators(translation: Translation, columns: Kinds) -> Translation
     """Returns a query in which operators between integers of 256 bits are functions."""
     for _ in range(_MAX_ROUNDS):
         sql = read_sql(translation.text)
-        levels = _LEVELS if sql is not None else ()
-        found = (list(_first(sql, signs, inner, columns)) for signs, inner in levels)
-        edits = next(filter(None, found), None)
-        if edits is None:
+        if sql is None:
+            break
+        found = (list(_first(sql, signs, inner, columns)) for signs, inner in _LEVELS)
+        edits = next(filter(None, found), None) or list(_between(sql, columns))
+        if not edits:
             break
         translation = translation.edit(edits)
     return translation
@@ -78,6 +79,27 @@ def _first(
         yield Edit(sql[index - 1].end, sql[index + 1].start, ", ")
         yield Edit(sql[last - 1].end, sql[last - 1].end, f"){after}")
         return
+
+
+def _between(sql: Sql, columns: Kinds) -> Iterator[Edit]:
+    """Yields two comparisons in place of the first BETWEEN of integers of 256 bits."""
+    inner = (*_FACTORS, *_TERMS)
+    for index in range(1, len(sql)):
+        if sql.word(index) != "BETWEEN":
+            continue
+        end = index - (sql.word(index - 1) == "NOT")
+        first, middle = _before(sql, end, inner), _after(sql, index + 1, inner)
+        last = _after(sql, middle + 1, inner) if middle is not None else None
+        if first is None or middle is None or last is None or sql.word(middle) != "AND":
+            continue
+        kind = _kind(sql, first, end, columns)
+        if kind is not None:
+            value, low = sql.slice(first, end), sql.slice(index + 1, middle)
+            high, negated = sql.slice(middle + 1, last), "" if end == index else "NOT "
+            text = f"{kind}256_compare({value}, {low}) >= 0 AND "
+            text += f"{kind}256_compare({value}, {high}) <= 0"
+            yield Edit(sql[first].start, sql[last - 1].end, f"{negated}({text})")
+            return
 
 
 def _before(sql: Sql, index: int, inner: tuple[str, ...]) -> int | None:
