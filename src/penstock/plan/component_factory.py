@@ -42,7 +42,7 @@ class ComponentFactory:
             component_type = registry.find(kind, type_, value.similar if value else ())
         except PenstockError as error:
             error.where = self.source_map.value(type_route)
-            if error.code == "unknown-type":
+            if error.code == "unknown-type" and not (error.hint or "").startswith("did you mean"):
                 hints = document_front_end(error.where.file).hints
                 error.hint = hints.get("unknown-type", error.hint)
             self.errors.append(error)
