@@ -345,7 +345,7 @@ def test_operators_of_256_bits(tmp_path: Path) -> None:
         ("b + 1", "b + 1"),
         ("(big + 1) / 2", "u256_div((u256_add(big, 1)), 2)"),
         ("((big + 1) * 2 - 3) % 5 = 1",
-         "u256_compare(u256_mod((u256_sub(u256_mul((u256_add(big, 1)), 2L), 3)), 5), 1) = 0"),
+         "u256_compare(u256_mod((u256_sub(u256_mul((u256_add(big, 1)), 2), 3)), 5), 1) = 0"),
         ("big NOT BETWEEN twice AND b + 1 OR b BETWEEN 1 AND 2",
          "NOT (u256_compare(big, twice) >= 0 AND u256_compare(big, b + 1) <= 0) "
          "OR b BETWEEN 1 AND 2"),
