@@ -145,10 +145,9 @@ def test_a_table_and_then_a_topic(
 
 def test_changes_of_a_table(cli: CommandLine, postgres: Postgres, tmp_path: Path) -> None:
     schema, slot = postgres.new_schema(), f"slot_{tmp_path.parent.name.replace('-', '_')}"
-    login, table = postgres.login, f"{schema}.orders"
+    table = f"{schema}.orders"
     (tmp_path / "x.yaml").write_text(CHANGES.format(
-        port=postgres.port, database=str(login["url"]).rpartition("/")[2], table=table, slot=slot,
-        user=login["auth"]["username"],
+        port=postgres.port, database=postgres.database, table=table, slot=slot, user=postgres.user,
     ))  # fmt: skip
     run = ("run", "x.yaml", "--quiet", "--until-caught-up")
     environment = {"STREAMLING__PLUGIN__POSTGRES_CDC_SOURCE__PASSWORD": PASSWORD}
