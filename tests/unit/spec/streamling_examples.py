@@ -118,8 +118,8 @@ SOURCES: list[Example] = [
     ),
     (
         "{type: postgres_cdc_source, host: h, database: d, username: u, table: t, slot_name: s, "
-        "publication_name: q, emit_update_before_row: true}",
-        {"transforms.n_kinds": {"set": {"_gs_op": "CASE _op WHEN 'ub' THEN 'd' ELSE _op END"}}},
+        "publication_name: q, emit_update_before_row: 'false'}",
+        {"transforms.n_kinds": {"set": {"_gs_op": "_op"}}},
     ),
     (
         "{type: acme.orders, primary_key: id, options: {interval: 5s}, telemetry: "

@@ -56,8 +56,8 @@ PLUGINS: Mapping[str, Options] = {
         *_LOGIN, "username! = `auth.username`", "table! = `table`", "slot_name! = `slot`",
         "publication_name! = `publication`",
         unneeded("auto_create_publication", "a missing publication is created"),
-        Option("emit_update_before_row", "any", choices=("true", "false"),
-               reading="the row before an update is a delete"),
+        Option("emit_update_before_row", "any", choices=("false",),
+               reading="no effect; true is missing: the changes have the rows after updates only"),
         unneeded("memory_backpressure_enabled", _MEMORY),
         unneeded("memory_backpressure_activate_threshold", _MEMORY),
         unneeded("memory_backpressure_resume_threshold", _MEMORY),
@@ -238,10 +238,7 @@ def sqs(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
 
 
 def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
-    """Adds the changes of a table, with `_op` renamed.
-
-    Rows before updates are left out, or are deletes with `emit_update_before_row`.
-    """
+    """Adds the changes of a table. Rows before updates are left out, and `_op` is renamed."""
     name = pipeline.names[fact.name.lower()]
     records, kinds = derived_name(name, "_records"), derived_name(name, "_kinds")
     key = columns_of(outer.get("primary_key"))
@@ -253,9 +250,7 @@ def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pi
         "slot": inner.get("slot_name"), "publication": inner.get("publication_name"),
         "primary_key": key or None, "labels": read_labels(outer, fact.type),
     }, outer, fact.key)  # fmt: skip
-    before = inner.text("emit_update_before_row").lower() == "true"
-    operation = "CASE _op WHEN 'ub' THEN 'd' ELSE _op END" if before else "_op"
-    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: operation}}
+    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: "_op"}}
     pipeline.add("transforms", kinds, kind, outer, fact.key)
     rows = derived_name(name, "_rows")
     drop: dict[str, Tree] = {"type": "drop", "from": kinds, "columns": ["_op"]}
