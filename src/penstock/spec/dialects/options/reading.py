@@ -12,7 +12,7 @@ from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
 from penstock.spec.dialects.options.declarations import LEAST, Option, Options
 from penstock.spec.front_end import IGNORED
-from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
 _UNITS = {
@@ -140,16 +140,13 @@ class Reading:
         for entry in self.node.entries:
             option = self.options.find(entry.name)
             if option is None:
-                self.findings.warn(
-                    f'{self.subject} has no option "{entry.name}"{IGNORED}',
-                    entry.key.location, code="unknown-option",
-                    hint=did_you_mean(entry.name, self.options.names),
-                )  # fmt: skip
+                self._report_unknown(entry)
             elif option.unneeded and entry.value.data() is not None:
                 self.findings.warn(
                     f'"{entry.name}" of {self.subject} has no effect: {option.unneeded}',
                     entry.key.location,
                 )
+                self._check_value(option, entry.value)
             elif option.refused and entry.value.data() is not None:
                 self.refuse(entry.name, option.refused)
             else:
@@ -163,6 +160,14 @@ class Reading:
                     code="missing-option",
                     hint=f'rename "{similar}"' if similar else f"add {option.name}: ...",
                 )  # fmt: skip
+
+    def _report_unknown(self, entry: Entry) -> None:
+        report = self.findings.error if self.options.closed else self.findings.warn
+        ending = "" if self.options.closed else IGNORED
+        report(
+            f'{self.subject} has no option "{entry.name}"{ending}', entry.key.location,
+            code="unknown-option", hint=did_you_mean(entry.name, self.options.names),
+        )  # fmt: skip
 
     def _check_value(self, option: Option, node: Node) -> None:
         problem = next(_problems(option, node), None)
