@@ -15,9 +15,7 @@ windows to come. Errors: no time column of type TIMESTAMP.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +24,7 @@ from penstock.handlers.errors import HandlerError
 from penstock.handlers.handler import Batches, Dropped, Handler
 from penstock.handlers.metadata import group_key
 from penstock.handlers.rows import Indexes, concatenate, seconds, sort_by_time, time_values
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State
 
 MAX_DURATION = 2**40
 """The longest window, in seconds."""
@@ -46,7 +44,7 @@ class WindowClock:
         self._buffer: Batches = []
         self._times: list[Indexes] = []
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Returns the values of the clock."""
         return {
             "period": self.period,
@@ -57,7 +55,7 @@ class WindowClock:
             "buffer": self._buffer,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Sets the values that `state` has returned."""
         self.period, self.every = state["period"], state["every"]
         self._end, self._previous_end = state["end"], state["previous_end"]
@@ -129,13 +127,13 @@ class WindowHandler(Handler):
         self._new_clock()
         self._clocks: dict[str, WindowClock] = {}
 
-    def save(self) -> bytes:
-        return encode({group: clock.state() for group, clock in self._clocks.items()})
+    def state(self) -> State:
+        return {"groups": [[group, clock.state()] for group, clock in self._clocks.items()]}
 
-    def load(self, state: bytes) -> None:
-        self._clocks = {group: self._restored(clock) for group, clock in decode(state).items()}
+    def restore(self, state: State) -> None:
+        self._clocks = {group: self._restored(clock) for group, clock in state["groups"]}
 
-    def _restored(self, state: Mapping[str, Any]) -> WindowClock:
+    def _restored(self, state: State) -> WindowClock:
         clock = self._new_clock()
         clock.restore(state)
         return clock

@@ -106,7 +106,7 @@ class Handlers(DataFrameTransform[HandlersConfig]):
         chain = Chain(self.config.handlers, tuple(self._columns(frame, "batch")))
         schema = to_arrow_schema(frame.schema, timezone="UTC")
         output = self._output(schema, roles, chain, by)
-        create = partial(_bucket_handler, chain, tuple(by), len(inputs))
+        create = partial(bucket_handler, chain, tuple(by), len(inputs))
         task = BucketTask(create, roles, self.rejects)
         if self._is_merged:
             numbered = [
@@ -191,10 +191,14 @@ class Handlers(DataFrameTransform[HandlersConfig]):
         ])  # fmt: skip
 
 
-def _bucket_handler(chain: Chain, by: tuple[str, ...], inputs: int) -> Handler:
+def bucket_handler(chain: Chain, by: tuple[str, ...], inputs: int = 1) -> Handler:
     """Returns the handler of a bucket, or without state of a partition."""
-    handler = ByGroup(by, chain) if chain.has_state else chain()
-    return HandlerChain([Merge(inputs, _INPUT), handler]) if inputs > 1 else handler
+    if not chain.has_state:
+        handlers: list[Handler] = [chain()]
+    else:
+        handlers = [ByGroup(by, chain.with_state()), chain.after_state()]
+    merge = [Merge(inputs, _INPUT)] if inputs > 1 else []
+    return HandlerChain([*merge, *handlers])
 
 
 def _role(field: StructField) -> Role:
