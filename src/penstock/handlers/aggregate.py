@@ -16,7 +16,7 @@ batches of a group whose columns have different types.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -27,24 +27,20 @@ from penstock.handlers.aggregate_functions import Function, Segments
 from penstock.handlers.errors import HandlerError
 from penstock.handlers.handler import Batches, Handler
 from penstock.handlers.metadata import (
-    COLUMN_TYPE,
-    MEASUREMENT_COLUMN,
-    TIME_COLUMN,
+    GROUP,
     Role,
-    field_value,
     group_key,
     group_of,
     measurement_column,
-    schema_value,
     time_column,
     with_group_of,
     with_measurement,
     with_role,
+    with_schema_value,
     with_time,
 )
 from penstock.handlers.rows import column
 
-_Shape = Hashable
 MISSING_TIME = "Time column with name {} should be presented"
 TIME_TYPE = "Aggregation currently supports arrow::Type::TIMESTAMP type for timestamp field only"
 
@@ -83,10 +79,7 @@ class Aggregate(Handler):
         for batch in batches:
             if batch.num_rows:
                 groups.setdefault(group_key(batch.schema), []).append(batch)
-        alike: dict[_Shape, list[Batches]] = {}
-        for group in groups.values():
-            alike.setdefault(_shape(group), []).append(group)
-        return [output for each in alike.values() for output in self._aggregated(each)]
+        return [output for each in _alike(groups.values()) for output in self._aggregated(each)]
 
     def _aggregated(self, groups: Sequence[Batches]) -> Batches:
         """Returns a batch for each group, with a row for each of its batches."""
@@ -125,17 +118,27 @@ class Aggregate(Handler):
         return pa.RecordBatch.from_arrays([values for _, values in columns], schema=schema)
 
 
-def _shape(group: Batches) -> _Shape:
-    """Returns a value that is equal for groups whose batches have the same columns.
+def _alike(groups: Iterable[Batches]) -> list[list[Batches]]:
+    """Returns the groups divided by their columns, roles and names of grouping columns.
 
-    A group with different batches has a value of its own.
+    A group whose batches differ is alone.
     """
-    first = group[0].schema
-    if any(not batch.schema.equals(first) for batch in group[1:]):
-        return id(group)
-    roles = schema_value(first, TIME_COLUMN), schema_value(first, MEASUREMENT_COLUMN)
-    fields = ((field.name, field.type, field_value(field, COLUMN_TYPE)) for field in first)
-    return (*roles, *group_of(first), None, *fields)
+    alike: list[tuple[pa.Schema, list[Batches]]] = []
+    alone: list[list[Batches]] = []
+    for group in groups:
+        schema = with_schema_value(group[0].schema, GROUP, None)
+        names = [*group_of(group[0].schema)]
+        if any(not each.schema.equals(group[0].schema, check_metadata=True) for each in group[1:]):
+            alone.append([group])
+            continue
+        for known, members in alike:
+            is_equal = known.equals(schema, check_metadata=True)
+            if is_equal and names == [*group_of(members[0][0].schema)]:
+                members.append(group)
+                break
+        else:
+            alike.append((schema, [group]))
+    return [*(members for _, members in alike), *alone]
 
 
 def _times(batch: pa.RecordBatch) -> pa.TimestampArray:

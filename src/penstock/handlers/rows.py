@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -102,8 +101,17 @@ def concatenate(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
     Its metadata are those of the first batch.
     """
-    runs = groupby(batches, lambda batch: [(field.name, field.type) for field in batch.schema])
-    return [joined(list(run)) for _, run in runs]
+    runs: list[list[pa.RecordBatch]] = []
+    for batch in batches:
+        if runs and _has_columns(batch.schema, runs[-1][0].schema):
+            runs[-1].append(batch)
+        else:
+            runs.append([batch])
+    return [joined(run) for run in runs]
+
+
+def _has_columns(schema: pa.Schema, other: pa.Schema) -> bool:
+    return schema.equals(other) or (schema.names, schema.types) == (other.names, other.types)
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from penstock.handlers.errors import HandlerError
@@ -110,6 +109,8 @@ class WindowClock:
 
     def _drop_before(self, time: int) -> None:
         """Drops the buffered rows before a time. The rows of each batch are sorted."""
+        if all(times[0] >= time for times in self._times):
+            return
         starts = [_position(times, time) for times in self._times]
         kept = [i for i, start in enumerate(starts) if start < len(self._times[i])]
         self._buffer = [self._buffer[i].slice(starts[i]) for i in kept]
@@ -169,4 +170,4 @@ def check_duration(name: str, duration: int) -> int:
 
 def _position(times: Indexes, time: int) -> int:
     """Returns the number of sorted times before a time."""
-    return int(np.searchsorted(times, max(min(time, 2**63 - 1), -(2**63))))
+    return int(times.searchsorted(max(min(time, 2**63 - 1), -(2**63))))
