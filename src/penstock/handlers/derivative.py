@@ -112,6 +112,10 @@ class Derivative(Handler):
             self._points = {name: each.since(start) for name, each in self._points.items()}
         return outputs
 
+    def finish(self) -> Batches:
+        waiting, self._waiting = self._waiting, []
+        return [self._extended(rows) for rows in concatenate(waiting)]
+
     def _ready(self, times: Indexes) -> int:
         """Returns the number of sorted times whose neighbourhood is complete."""
         assert self._latest is not None

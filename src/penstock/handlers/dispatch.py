@@ -38,6 +38,20 @@ class Dispatch(Handler):
         return handler
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
+        return self.of_group(batch)
+
+    def finish(self) -> Batches:
+        return [output for key in [*self._handlers] for output in self.end(key)]
+
+    def end(self, key: str) -> Batches:
+        """Removes the handler of a group. Returns the output of its rows that wait."""
+        handler = self._handlers.pop(key)
+        output = handler.finish()
+        self.dropped += handler.take_dropped()
+        return output
+
+    def of_group(self, batch: pa.RecordBatch) -> Batches:
+        """Returns the output of the rows of one group."""
         key = group_key(batch.schema)
         if key not in self._handlers:
             self._handlers[key] = self._create()
@@ -56,4 +70,4 @@ class ByGroup(Dispatch):
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         groups = self._groups.handle(batch)
-        return [output for group in groups for output in super(ByGroup, self).handle(group)]
+        return [output for group in groups for output in self.of_group(group)]

@@ -53,6 +53,10 @@ class Handler(ABC):
         """Returns the output of the batches of one call. An error discards the whole output."""
         return [output for batch in batches for output in self.handle(batch)]
 
+    def finish(self) -> Batches:
+        """Returns the output of the rows that wait. No rows follow."""
+        return []
+
     def drop_null_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the rows with a time. Raises HandlerError without a time column."""
         times = time_values(batch)

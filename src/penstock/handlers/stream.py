@@ -103,6 +103,15 @@ class Stream(Stages):
     def handle_all(self, batches: Sequence[pa.RecordBatch]) -> Batches:
         return [output for batch in batches for output in self.handle(batch)]
 
+    def finish(self) -> Batches:
+        last, self._last = self._last, None
+        outputs = [] if last is None else self._each([last], 0)
+        for index, handler in enumerate(self._handlers, 1):
+            waiting = handler.finish()
+            self.dropped += handler.take_dropped()
+            outputs += self._each(waiting, index)
+        return outputs
+
     def _complete(self, rows: pa.RecordBatch) -> Batches:
         """Returns the batches that are complete, and keeps the last one."""
         if not rows.num_rows:

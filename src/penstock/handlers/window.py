@@ -102,6 +102,16 @@ class WindowClock:
         self._end = end
         return closed, batch.slice(0, late)
 
+    def finish(self) -> Batches:
+        """Returns the windows of the rows that wait."""
+        closed, end = Batches(), self._end or 0
+        while self._buffer:
+            self._drop_before(end - self.period)
+            closed += concatenate(self._buffer)
+            end += self.every
+            self._drop_before(end - self.period)
+        return closed
+
     def _push(self, batch: pa.RecordBatch, times: Indexes, start: int, end: int) -> None:
         if start < end:
             self._buffer.append(batch.slice(start, end - start))
@@ -147,6 +157,9 @@ class WindowHandler(Handler):
         self._check(rows)
         clock = self._clocks.setdefault(key, self._new_clock())
         return self._advance(clock, sort_by_time(rows))
+
+    def finish(self) -> Batches:
+        return [window for clock in self._clocks.values() for window in clock.finish()]
 
     def _check(self, rows: pa.RecordBatch) -> None:
         """Checks rows before the state changes. Raises HandlerError."""
