@@ -16,7 +16,7 @@ batches of a group whose columns have different types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -79,7 +79,11 @@ class Aggregate(Handler):
         for batch in batches:
             if batch.num_rows:
                 groups.setdefault(group_key(batch.schema), []).append(batch)
-        return [output for each in _alike(groups.values()) for output in self._aggregated(each)]
+        outputs: dict[str, pa.RecordBatch] = {}
+        for keys in _alike(groups):
+            members = [groups[key] for key in keys]
+            outputs |= zip(keys, self._aggregated(members), strict=True)
+        return [outputs[key] for key in groups]
 
     def _aggregated(self, groups: Sequence[Batches]) -> Batches:
         """Returns a batch for each group, with a row for each of its batches."""
@@ -118,27 +122,26 @@ class Aggregate(Handler):
         return pa.RecordBatch.from_arrays([values for _, values in columns], schema=schema)
 
 
-def _alike(groups: Iterable[Batches]) -> list[list[Batches]]:
-    """Returns the groups divided by their columns, roles and names of grouping columns.
+def _alike(groups: Mapping[str, Batches]) -> list[list[str]]:
+    """Returns the keys of groups, divided by columns, roles and names of grouping columns.
 
     A group whose batches differ is alone.
     """
-    alike: list[tuple[pa.Schema, list[Batches]]] = []
-    alone: list[list[Batches]] = []
-    for group in groups:
-        schema = with_schema_value(group[0].schema, GROUP, None)
-        names = [*group_of(group[0].schema)]
-        if any(not each.schema.equals(group[0].schema, check_metadata=True) for each in group[1:]):
-            alone.append([group])
-            continue
-        for known, members in alike:
-            is_equal = known.equals(schema, check_metadata=True)
-            if is_equal and names == [*group_of(members[0][0].schema)]:
-                members.append(group)
-                break
+    alike: list[tuple[pa.Schema, list[str] | None, list[str]]] = []
+    for key, group in groups.items():
+        first = group[0].schema
+        schema, names = with_schema_value(first, GROUP, None), [*group_of(first)]
+        is_uniform = all(each.schema.equals(first, check_metadata=True) for each in group[1:])
+        same = (
+            keys for known, known_names, keys in alike
+            if is_uniform and names == known_names and known.equals(schema, check_metadata=True)
+        )  # fmt: skip
+        keys = next(same, None)
+        if keys is None:
+            alike.append((schema, names if is_uniform else None, [key]))
         else:
-            alike.append((schema, [group]))
-    return [*(members for _, members in alike), *alone]
+            keys.append(key)
+    return [keys for _, _, keys in alike]
 
 
 def _times(batch: pa.RecordBatch) -> pa.TimestampArray:
