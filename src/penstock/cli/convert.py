@@ -27,6 +27,9 @@ def convert(
     Several files and their includes are merged, and printed as YAML. Option --to selects the
     language.
 
+    Connection tables of Arroyo's web API are printed as the statements of a SQL script, connection
+    profiles as the connections of a YAML file.
+
     Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
     script cannot state are errors, and nothing is printed.
 
@@ -34,10 +37,14 @@ def convert(
       penstock convert shop.sql > shop.yaml
       penstock convert base.yaml production.yaml > merged.yaml
     """
+    from penstock.spec.dialects.arroyo.exports import is_export, to_text
     from penstock.spec.front_end import choose
 
     choose(dialect, strict, settings)
     paths = [str(file) for file in files]
+    if len(paths) == 1 and is_export(paths[0]):
+        print(to_text(paths[0]), end="")
+        return
     if (to or _default(paths)) == "sql":
         _print_script(paths)
         return
