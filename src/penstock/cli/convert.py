@@ -37,13 +37,14 @@ def convert(
       penstock convert shop.sql > shop.yaml
       penstock convert base.yaml production.yaml > merged.yaml
     """
-    from penstock.spec.dialects.arroyo.exports import is_export, to_text
+    from penstock.spec.dialects.conversions import convert_export
     from penstock.spec.front_end import choose
 
     choose(dialect, strict, settings)
     paths = [str(file) for file in files]
-    if len(paths) == 1 and is_export(paths[0]):
-        print(to_text(paths[0]), end="")
+    converted = convert_export(paths[0]) if len(paths) == 1 else None
+    if converted is not None:
+        print(converted, end="")
         return
     if (to or _default(paths)) == "sql":
         _print_script(paths)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.core.errors import StateError
 from penstock.handlers.rows import joined
 
 State = Mapping[str, Any]
@@ -31,7 +32,12 @@ def encode(state: State) -> bytes:
 
 
 def decode(state: bytes) -> dict[str, Any]:
-    """Returns the state that `encode` has stored."""
+    """Returns the state that `encode` has stored. Raises StateError for one of an old version."""
+    if state.startswith(b"{"):
+        raise StateError(
+            "the state of handlers was written by an earlier version of Penstock",
+            hint="Reset the state with penstock run --fresh.",
+        )
     start = _LENGTH + int.from_bytes(state[:_LENGTH])
     parts = []
     for size in json.loads(state[_LENGTH:start]):
