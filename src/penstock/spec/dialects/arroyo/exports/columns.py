@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.arroyo.exports.settings import text_of
+from penstock.spec.dialects.arroyo.exports.settings import text_of, written
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _TYPES = {
@@ -36,7 +36,7 @@ def columns(schema: MappingNode) -> Iterator[str]:
 def _type(field: MappingNode) -> str:
     name = text_of(field, "type")
     if name == "decimal128":
-        precision, scale = (_number(field, part) for part in ("precision", "scale"))
+        precision, scale = (written(field, part, int) for part in ("precision", "scale"))
         return f"DECIMAL({precision}, {scale})"
     if name == "timestamp":
         return "TIMESTAMP"
@@ -58,16 +58,6 @@ def _type(field: MappingNode) -> str:
 def _items(node: Node | None) -> Iterator[MappingNode]:
     if isinstance(node, SequenceNode):
         yield from (item for item in node.items if isinstance(item, MappingNode))
-
-
-def _number(field: MappingNode, name: str) -> str:
-    value = field.get(name)
-    if not isinstance(value, ScalarNode) or not isinstance(value.value, int):
-        raise SpecError(
-            f'expected "{name}", a number', code="missing-option", where=field.location,
-            hint=did_you_mean(name, field.names()),
-        )  # fmt: skip
-    return str(value.value)
 
 
 def _is_true(node: Node | None) -> bool:

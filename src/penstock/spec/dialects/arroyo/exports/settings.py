@@ -153,10 +153,16 @@ def _snake(name: str) -> str:
 
 def text_of(node: MappingNode, name: str) -> str:
     """Returns a text that an object needs. Raises SpecError."""
+    return written(node, name, str)
+
+
+def written(node: MappingNode, name: str, kind: type[str] | type[int]) -> str:
+    """Returns a value that an object needs, as written. Raises SpecError."""
     value = node.get(name)
-    if not isinstance(value, ScalarNode) or not isinstance(value.value, str):
+    if not isinstance(value, ScalarNode) or not isinstance(value.value, kind):
+        noun = "a text" if kind is str else "a number"
         raise SpecError(
-            f'expected "{name}", a text', code="missing-option", where=node.location,
+            f'expected "{name}", {noun}', code="missing-option", where=node.location,
             hint=did_you_mean(name, node.names()),
         )  # fmt: skip
     return value.written
