@@ -29,7 +29,7 @@ producers:
   orders:
     type: zeromq
     endpoint: ipc://{directory}/a_to_b
-    parser: {{type: csv, header: false, schema: {{time: timestamp, id: int64, price: double}}}}
+    parser: {{type: csv, header: none, schema: {{time: timestamp, id: int64, price: double}}}}
 nodes:
   cpu: {{from: metrics, handlers: [{{type: filter, conditions: measurement = 'cpu'}}]}}
   hosts:
