@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from handler_batches import batch, column
 
@@ -12,6 +14,9 @@ from penstock.handlers.expiry import ExpiringGroups
 from penstock.handlers.handler import Handler
 from penstock.handlers.stream import Stream
 from penstock.handlers.window import WindowHandler
+from penstock.transforms.handlers.chain import Chain
+from penstock.transforms.handlers.config import HandlersConfig
+from penstock.transforms.handlers.transform import bucket_handler
 
 
 def windows() -> Handler:
@@ -22,8 +27,8 @@ def derivatives() -> Handler:
     return Stream([Derivative({"slope": DerivativeCase("v")}, 10**9, 10**9)])
 
 
-def rows_of(outputs: list[object]) -> list[tuple[object, ...]]:
-    return [tuple(row.values()) for each in outputs for row in each.to_pylist()]  # type: ignore[attr-defined]
+def rows_of(outputs: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for each in outputs for row in each.to_pylist()]
 
 
 def test_the_rows_that_wait_are_output() -> None:
@@ -53,7 +58,7 @@ def test_the_removal_itself_has_an_effect() -> None:
 
 
 @pytest.mark.parametrize("create", [windows, derivatives])
-def test_divisions_and_restarts_change_nothing(create: type[Handler]) -> None:
+def test_divisions_and_restarts_change_nothing(create: Callable[[], Handler]) -> None:
     chance = random.Random(3)
     count = 300
     times = [index * 3 - chance.randrange(6) for index in range(count)]
@@ -71,3 +76,18 @@ def test_divisions_and_restarts_change_nothing(create: type[Handler]) -> None:
         found.append(sorted(map(repr, rows_of(outputs))))
     assert all(each == found[0] for each in found)
     assert len(found[0]) > count / 2
+
+
+def test_rows_that_wait_pass_the_handlers_after_the_state() -> None:
+    config = HandlersConfig.model_validate({
+        "by": ["host"], "ttl": "20s",
+        "handlers": [
+            {"type": "window", "period": "10s", "every": "10s"},
+            {"type": "aggregate", "columns": [{"function": "mean", "column": "v", "as": "m"}]},
+            {"type": "map", "set": {"is_high": "m > 1.5"}},
+        ],
+    })  # fmt: skip
+    handler = bucket_handler(Chain(config.handlers, ()), ("host",), ttl=20)
+    rows = batch(time=[0, 1, 2, 40], host=["a", "b", "a", "b"], v=[1.0, 9.0, 3.0, 0.0])
+    found = rows_of(handler.handle_all([rows]))
+    assert sorted(row[1:] for row in found) == [("a", 2.0, True), ("b", 9.0, True)]
