@@ -53,7 +53,7 @@ consumers:
 """
 LINES = "".join(
     f"h{host}.cpu.0.percent.idle {80 + host * 8 + second} {1_600_000_000 + second}\n"
-    for second in range(0, 15, 3)
+    for second in range(0, 18, 3)
     for host in range(2)
 ).encode()
 

@@ -103,10 +103,9 @@ class Segments:
         valid = _valid(values)
         if pa.types.is_floating(values.type):
             numbers = np.where(valid, values.to_numpy(zero_copy_only=False), np.nan)
-            reduce = np.fmin if function == "min" else np.fmax
+            reduce: np.ufunc = np.fmin if function == "min" else np.fmax
         else:
-            integers = values.cast(pa.int64())
-            numbers = np.where(valid, ticks(integers), _LIMITS[function])
+            numbers = np.where(valid, ticks(values.cast(pa.int64())), _LIMITS[function])
             reduce = _reduce(function)
         found = reduce.reduceat(numbers, self.starts)
         is_null = self._sums(valid) == 0
