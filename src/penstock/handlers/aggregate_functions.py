@@ -84,8 +84,10 @@ class Segments:
             pa.types.is_timestamp(kind)
         ):
             raise HandlerError.unsupported(SUPPORTED_TYPES)
-        if function in ("first", "last"):
-            return values.take(pa.array(self.first if function == "first" else self.last))
+        if function == "first":
+            return values.take(pa.array(self.first))
+        if function == "last":
+            return values.take(pa.array(self.last))
         if pa.types.is_string(kind) or pa.types.is_timestamp(kind):
             kernel = "mean" if function == "mean" else "min_max"
             raise HandlerError.unsupported(
