@@ -72,10 +72,13 @@ def ran(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -
 
 def _perform(directory: Path, commands: Sequence[str]) -> list[subprocess.CompletedProcess[str]]:
     """Runs `penstock` by commands. The directory of its Python is not in PATH."""
-    entries = os.environ["PATH"].split(os.pathsep)
-    path = os.pathsep.join(each for each in entries if Path(each) != Path(sys.executable).parent)
-    tests = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": tests, "SPARK_LOCAL_IP": "127.0.0.1"}
+    directories = os.environ["PATH"].split(os.pathsep)
+    others = [each for each in directories if Path(each) != Path(sys.executable).parent]
+    modules = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
+    environment = {
+        **os.environ, "PATH": os.pathsep.join(others), "PYTHONPATH": os.pathsep.join(modules),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *commands], cwd=directory, capture_output=True, text=True,
         env=environment, timeout=300,
