@@ -64,7 +64,7 @@ MOMENTS: dict[str, Change | Appearance] = {
 }
 
 WITHIN_WRITES = ("when a sink's file has begun", "while a commit is written")
-"""The moments in which workers and Java write, of whom a kill leaves parts of files."""
+"""Moments within a write of a worker or of Java: a kill leaves a part of a file."""
 
 
 def die() -> None:
