@@ -49,6 +49,8 @@ class Choice:
     settings: str | None = None
 
 
+IGNORED = ", which is ignored"
+"""The end of the warning of an option that a language ignores. An error has no such end."""
 _DEFAULT_CHOICE = Choice()
 CHOICE: ContextVar[Choice] = ContextVar("CHOICE", default=_DEFAULT_CHOICE)
 """The choice for the files that are read from now on."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+LEAST = {"natural": 0, "positive": 1}
+"""The kinds of options that are integers with a minimum."""
+
 
 @dataclass(frozen=True)
 class Option:

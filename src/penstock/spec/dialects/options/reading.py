@@ -10,7 +10,8 @@ from typing import Any
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
-from penstock.spec.dialects.options.declarations import Option, Options
+from penstock.spec.dialects.options.declarations import LEAST, Option, Options
+from penstock.spec.front_end import IGNORED
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
@@ -22,6 +23,8 @@ _UNITS = {
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     **dict.fromkeys(("w", "week", "weeks"), 604800.0),
+    **dict.fromkeys(("M", "month", "months"), 2630016.0),
+    **dict.fromkeys(("y", "year", "years"), 31557600.0),
 }  # fmt: skip
 
 
@@ -138,7 +141,7 @@ class Reading:
             option = self.options.find(entry.name)
             if option is None:
                 self.findings.warn(
-                    f'{self.subject} has no option "{entry.name}", which is ignored',
+                    f'{self.subject} has no option "{entry.name}"{IGNORED}',
                     entry.key.location, code="unknown-option",
                     hint=did_you_mean(entry.name, self.options.names),
                 )  # fmt: skip
@@ -176,6 +179,11 @@ def _problems(option: Option, node: Node) -> Iterator[str]:
         return
     if option.choices and str(value).lower() not in option.choices:
         yield f"one of {', '.join(option.choices)}, found {value}"
+    least = LEAST.get(option.kind)
+    if least is not None:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            yield f"an integer of at least {least}"
+        return
     kinds: dict[str, tuple[type | tuple[type, ...], str]] = {
         "integer": (int, "an integer"),
         "boolean": (bool, "true or false"),
