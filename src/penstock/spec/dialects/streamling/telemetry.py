@@ -73,7 +73,5 @@ def _check(name: str, value: str, type_: str, where: Location, findings: Finding
         )
 
 
-PARALLELISM = Option(
-    "parallelism", "positive", unneeded="Spark divides the work among its tasks"
-)
+PARALLELISM = Option("parallelism", "positive", unneeded="Spark divides the work among its tasks")
 TELEMETRY_OPTION = "telemetry:map = `labels`"
