@@ -19,7 +19,7 @@ from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
 from interruptions import Interruptions, check_table
-from penstock.connectors.postgres import PostgresSink, PostgresSource
+from penstock.connectors.postgres import PostgresSink, PostgresSource, catalog
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.sdk import Read, compare_schemas
@@ -494,3 +494,16 @@ def test_ended_transactions_are_transient(options: dict[str, Any], postgres: Pos
                 pass
         with pytest.raises(Transient):
             connection.query("SELECT 1")
+
+
+def test_the_server_does_not_compile_the_query_of_types(db: Any) -> None:
+    """Checks the estimate of the costs, above which the server compiles a query."""
+    ((types,),) = db.execute(
+        "SELECT array_agg(oid::int8) FROM (SELECT oid FROM pg_type LIMIT 20) t"
+    )
+    query = catalog.STRUCTURES
+    for numbers in (types, [-1] * len(types)):
+        query = query.replace("\0", f"'{{{','.join(map(str, numbers))}}}'", 1)
+    ((plan,),) = db.execute(f"EXPLAIN (FORMAT JSON) {query}")
+    ((limit,),) = db.execute("SELECT current_setting('jit_above_cost')::float8")
+    assert plan[0]["Plan"]["Total Cost"] < limit
