@@ -16,13 +16,16 @@ import pytest
 from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
+from interruptions import Interruptions, check_table
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
+from penstock.connectors.clickhouse import config as clickhouse_config
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.sdk import Read
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.operations import Operation
 from servers.certificates import Authority
-from servers.clickhouse import ClickHouse
+from servers.clickhouse import PASSWORD, ClickHouse
+from servers.gate import Gate
 
 UTC = pa.timestamp("us", tz="UTC")
 NOW = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -443,3 +446,54 @@ def test_hostile_names_and_values(clickhouse: ClickHouse) -> None:
     few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
     assert few.rejected_tables() == {"a\0b", "x" * 300}
     target.check_values()
+
+
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_interrupted_connections(
+    options: dict[str, Any], clickhouse: ClickHouse, monkeypatch: pytest.MonkeyPatch,
+    key: tuple[str, ...],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(clickhouse_config, "_MARGIN", 0.0)
+    with Gate(clickhouse.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        given = check.through(options, timeout="1s")
+        check_table(check, ClickhouseSink, ClickhouseSource, given, key=key, looks_up=bool(key))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason", "hint"),
+    [
+        ("parts_to_throw_insert=1, parts_to_delay_insert=1, max_delay_to_insert=1",
+         "Too many parts", "Set batch so that it has more rows and less batches per second."),
+        ("min_free_disk_bytes_to_perform_insert=1000000000000000000", "have enough free space",
+         "Free disk space of the server."),
+    ],
+)  # fmt: skip
+def test_limits_of_tables_are_transient(
+    clickhouse: ClickHouse, options: dict[str, Any], settings: str, reason: str, hint: str
+) -> None:
+    """A batch is written once the table accepts it, and then only once."""
+    name = f"shop.{options['table']}"
+    clickhouse(
+        f"CREATE TABLE {name} (id Int64) ENGINE = MergeTree ORDER BY id",
+        f"SYSTEM STOP MERGES {name}", f"INSERT INTO {name} VALUES (0)",
+        f"ALTER TABLE {name} MODIFY SETTING {settings}",
+    )  # fmt: skip
+    of = sink(options)
+    with pytest.raises(Transient, match=reason) as found:
+        write(of, batch(id=numbers(1)))
+    assert found.value.code == "busy" and found.value.hint == hint
+    names = ", ".join(each.partition("=")[0].strip() for each in settings.split(","))
+    clickhouse(f"ALTER TABLE {name} RESET SETTING {names}")
+    assert write(of, batch(id=numbers(1))) == {}
+    assert clickhouse(f"SELECT id FROM {name} ORDER BY id") == [(0,), (1,)]
+
+
+def test_limits_of_time_and_writing(clickhouse: ClickHouse, options: dict[str, Any]) -> None:
+    query = "SELECT sleepEachRow(0.5) AS s FROM numbers(4) SETTINGS max_block_size = 1"
+    with pytest.raises(Transient, match="Timeout exceeded"):
+        read(source({**options, "timeout": "1s"}, query=query, drop=("table",)))
+    clickhouse(f"CREATE TABLE shop.{options['table']} (id Int64) ENGINE = MergeTree ORDER BY id")
+    with pytest.raises(Permanent, match="readonly mode") as denied:
+        write(sink(options, settings={"readonly": 1}), batch(id=numbers(1)))
+    assert denied.value.code == "authorization" and "readonly" in str(denied.value.hint)

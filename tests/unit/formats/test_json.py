@@ -23,6 +23,7 @@ from format_samples import (
 )
 from hypothesis import given, settings
 
+from penstock.core.errors import PlanError
 from penstock.formats.json import Json, JsonConfig
 
 JSON = Json(JsonConfig())
@@ -495,3 +496,9 @@ def test_infer() -> None:
         "m": "string",
     }
     assert JSON.infer_schema(binary([])) is None
+
+
+def test_a_name_with_nul_is_not_written() -> None:
+    rows = pa.RecordBatch.from_pydict({"a": ["x"], "k\0b": ["y"]})
+    with pytest.raises(PlanError, match="its name has NUL"):
+        Json(JsonConfig()).encode(rows)

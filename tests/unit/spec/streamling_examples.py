@@ -192,7 +192,7 @@ TRANSFORMS: list[Example] = [
     (
         "{type: basic_plugin.filter_transform, from: i, options: {_gs_op: i, a: \"it's\"}}",
         {"transforms.n": {"type": "filter", "from": "i",
-                          "where": "`_gs_op` = 'i' AND `a` = 'it''s'"}},
+                          "where": "`_gs_op` = 'i' AND `a` = 'it\\'s'"}},
     ),
 ]  # fmt: skip
 """Of the transform `n`, which reads `i`."""

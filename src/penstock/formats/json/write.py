@@ -10,7 +10,7 @@ import arro3.io
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import EncodeError
+from penstock.core.errors import EncodeError, PlanError
 from penstock.core.panics import panics_as_exceptions
 from penstock.formats.json.decimals import Decimals, is_text, write_decimals
 from penstock.sdk.columns.conform import conform, rebuild
@@ -38,6 +38,12 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals) -
     ]
     if not columns:
         return b"{}\n" * int(rows.num_rows)
+    for name in rows.schema.names:
+        if "\0" in name:  # arro3 would end the key there.
+            raise PlanError(
+                f"cannot write the column {name!r} as JSON: its name has NUL", code="invalid-name",
+                hint="Rename the column in a transform.",
+            )  # fmt: skip
     columns = [_with_quoted_floats(column, embedding) for column in columns]
     if not nulls:
         columns = [_with_null_entries(column, embedding) for column in columns]

@@ -277,7 +277,7 @@ class StreamReader:
     ) -> str:
         """Adds the rows of an output among those of the pipeline."""
         prefix = "" if others is not None else "error_"
-        columns = [f"`{prefix}{name}` AS `{name}`" for name in plan.columns]
+        columns = [f"{quote_name(prefix + name)} AS {quote_name(name)}" for name in plan.columns]
         if plan.is_payload:
             selected = ", ".join(["__payload__", *columns])
         else:

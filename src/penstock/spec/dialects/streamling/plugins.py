@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from penstock.core.location import Location
-from penstock.core.names import derived_name
+from penstock.core.names import derived_name, quote_name
 from penstock.core.text import did_you_mean
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
@@ -17,6 +17,7 @@ from penstock.spec.dialects.streamling.settings import Settings
 from penstock.spec.dialects.streamling.sinks import SinkNodes
 from penstock.spec.dialects.streamling.telemetry import read_labels
 from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode
+from penstock.sql.text.quoting import quote
 
 _ROWS = "rows are passed on as they arrive"
 _MEMORY = "received changes are in the journal of the run"
@@ -183,8 +184,8 @@ def random_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline
 
 def filter_transform(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
     """Adds a filter of columns by their texts."""
-    texts = {name: inner.text(name).replace("'", "''") for name in inner.node.names()}
-    where = " AND ".join(f"`{name}` = '{text}'" for name, text in texts.items()) or "true"
+    equal = (f"{quote_name(name)} = {quote(inner.text(name))}" for name in inner.node.names())
+    where = " AND ".join(equal) or "true"
     tree: dict[str, Tree] = {
         "type": "filter", "from": pipeline.input_of(outer), "where": where,
         "labels": read_labels(outer, fact.type),
