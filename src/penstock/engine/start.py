@@ -27,7 +27,7 @@ from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.failures.checked_queries import has_checks
 from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.late.late_search import find_late_rows
-from penstock.engine.row_checks.read_columns import read_columns
+from penstock.engine.row_checks.read_columns import has_stream_join, read_columns
 from penstock.engine.sources.datasource import TASK
 from penstock.engine.sources.gap import prepare_gap
 from penstock.engine.sources.pushdown import NODE
@@ -101,7 +101,9 @@ def start(
         runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept, places)
         if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
             # Checks rename the columns of aggregations, which remain the same in the state.
-            known, _ = executed_stream(unchecked[query.root], checkpoint)
+            known = separate
+            if frames is not unchecked:
+                known, _ = executed_stream(unchecked[query.root], checkpoint)
             check_stream_state(query, known, checkpoint)
             record_stream_state(known, checkpoint)
         record_timed_windows(checkpoint)
@@ -140,8 +142,8 @@ def _checked_streams(
     computed = {name: frame for name, frame in unchecked.items() if name in names}
     read = read_columns(computed, unchecked[query.root])
     builder = replace(builder, read_columns=read)
-    frames = builder.build_streams(query)
-    if not has_same_joins(frames[query.root], unchecked[query.root]):
+    frames, root = builder.build_streams(query), unchecked[query.root]
+    if has_stream_join(root) and not has_same_joins(frames[query.root], root):
         builder = replace(builder, checks_joins=False)
         frames = builder.build_streams(query)
     return builder, frames
