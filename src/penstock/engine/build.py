@@ -54,6 +54,8 @@ class Builder(TableReader, Derivation):
     """The IDs in Spark of the watermarks of nodes, in the streams that were built last."""
     computed_watermarks: dict[str, str] = field(default_factory=dict)
     """The nodes of watermarks on computed columns, by the ID of the watermark in Spark."""
+    unchecked: dict[str, Mapping[str, DataFrame]] = field(default_factory=dict)
+    """The streams without checks of the queries that have started."""
     results: dict[str, ResultRows] = field(default_factory=dict)
     """The rows of groups that are checked in streams, by the names of `FailingRows`."""
 
