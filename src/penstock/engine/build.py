@@ -80,6 +80,7 @@ class Builder(TableReader, Derivation):
         self, query: Query, typed: Mapping[str, DataFrame], pushdowns: Mapping[str, Pushdown]
     ) -> dict[str, DataFrame]:
         """Returns typed frames as streams, whose sources have tasks with their pushdown."""
+        self._register_source()
         nodes = self._stream_nodes(query)
         sources = [node for node in nodes if node.kind == "source"]
         for node in sources:
@@ -239,13 +240,18 @@ class Builder(TableReader, Derivation):
             partition_idle=partition_idle_time(node) if self.has_late_rows(query) else None,
         )
 
+    def _register_source(self) -> None:
+        """Registers the data source, once for each reader and each start.
+
+        Spark changes a map of the registration while it sends the map to tasks.
+        """
+        self.session.dataSource.register(PenstockDataSource)
+
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with locate_errors(self.plan, node):
             task = self._source_task(node, query, pushdown)
-            # Each reader needs its own registration: Spark changes a map of the registration
-            # while it sends the map to tasks.
-            self.session.dataSource.register(PenstockDataSource)
+            self._register_source()
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
             frame = mark_variants(reader.option(TASK, task.pack()).load(), task.rows)
