@@ -241,10 +241,8 @@ class Builder(TableReader, Derivation):
         )
 
     def _register_source(self) -> None:
-        """Registers the data source, once for each reader and each start.
-
-        Spark changes a map of the registration while it sends the map to tasks.
-        """
+        """Registers the data source, once for each reader and each start."""
+        # Spark changes a map of a registration while it sends the map to tasks.
         self.session.dataSource.register(PenstockDataSource)
 
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
