@@ -65,7 +65,7 @@ def log_in_by_code(
     if user is None:
         raise RequestError(
             401, "the code is invalid or was used", code="wrong-code",
-            hint="Print a new code with penstock serve --login-code.",
+            hint="Log in by a password, or ask a user with the right admin for one.",
         )  # fmt: skip
     return _begin_session(request, response, accounts, audit, user)
 

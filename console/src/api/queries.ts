@@ -1,0 +1,60 @@
+/** Queries and changes of pipelines, cached by TanStack Query. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { api } from "./client";
+import type { Detail, Run, Summary, Version } from "./types";
+
+export const pipelinePath = (id: string) => `/pipelines/${encodeURIComponent(id)}`;
+
+export function useDetail(id: string) {
+  return useQuery({
+    queryKey: ["pipeline", id],
+    queryFn: ({ signal }) => api.get<Detail>(pipelinePath(id), signal),
+    refetchInterval: 2000,
+  });
+}
+
+export function useVersions(id: string) {
+  return useQuery({
+    queryKey: ["versions", id],
+    queryFn: ({ signal }) => api.get<Version[]>(`${pipelinePath(id)}/versions`, signal),
+    refetchInterval: 15_000,
+  });
+}
+
+export function useRuns(id: string) {
+  return useQuery({
+    queryKey: ["runs", id],
+    queryFn: ({ signal }) => api.get<Run[]>(`${pipelinePath(id)}/runs`, signal),
+    refetchInterval: 5000,
+  });
+}
+
+export type Action = "start" | "stop" | "restart";
+
+export function useAction(id: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (action: Action) =>
+      api.post<Summary>(`${pipelinePath(id)}/${action}`, action === "stop" ? undefined : { fresh: false }),
+    onSettled: () => cache.invalidateQueries({ predicate: (each) => each.queryKey[1] === id }),
+  });
+}
+
+interface Application { text: string; note: string; fresh: boolean }
+
+export function useApply(id: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Application) => api.post<Version>(`${pipelinePath(id)}/apply`, body),
+    onSuccess: () => cache.invalidateQueries({ predicate: (each) => each.queryKey[1] === id }),
+  });
+}
+
+export function useRollBack(id: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ number, fresh }: { number: number; fresh: boolean }) =>
+      api.post<Version>(`${pipelinePath(id)}/versions/${number}/roll-back`, { fresh }),
+    onSuccess: () => cache.invalidateQueries({ predicate: (each) => each.queryKey[1] === id }),
+  });
+}

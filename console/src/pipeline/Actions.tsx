@@ -1,0 +1,41 @@
+import { Button, Group, Stack } from "@mantine/core";
+import { type Action, useAction } from "../api/queries";
+import type { Summary } from "../api/types";
+import { isActive, isStopping } from "../format/health";
+import { AskButton } from "../parts/AskButton";
+import { ErrorNotice } from "../parts/ErrorNotice";
+import { PlayIcon, RestartIcon, StopIcon } from "../parts/icons";
+import { useMay } from "../session/SessionProvider";
+
+/** Start, stop and restart. A stop asks once; a start does not. */
+export function Actions({ pipeline }: { pipeline: Summary }) {
+  const action = useAction(pipeline.id);
+  const mayOperate = useMay("operate");
+  if (!mayOperate) return null;
+  const run = (each: Action) => () => action.mutate(each);
+  const busy = (each: Action) => action.isPending && action.variables === each;
+  const active = isActive(pipeline.health.state);
+  const stopping = isStopping(pipeline);
+  return (
+    <Stack gap="xs" align="flex-end">
+      <Group gap="xs">
+        {active && !stopping && (
+          <>
+            <AskButton leftSection={<RestartIcon />} loading={busy("restart")} question="Restart after the current batch?" answer="Restart" onConfirm={run("restart")}>
+              Restart
+            </AskButton>
+            <AskButton leftSection={<StopIcon />} loading={busy("stop")} question="Stop after the current batch?" answer="Stop" onConfirm={run("stop")}>
+              Stop
+            </AskButton>
+          </>
+        )}
+        {!active && (
+          <Button leftSection={<PlayIcon />} loading={busy("start")} onClick={run("start")}>
+            Start
+          </Button>
+        )}
+      </Group>
+      {action.isError && <ErrorNotice error={action.error} />}
+    </Stack>
+  );
+}

@@ -1,0 +1,24 @@
+import { Link } from "wouter";
+import { count } from "../format/numbers";
+import classes from "./PipelineTabs.module.css";
+
+interface Props { id: string; tab: string; letters: number; data: boolean }
+
+const TABS = [
+  ["graph", "Graph"], ["editor", "Editor"], ["versions", "Versions"], ["runs", "Runs"],
+  ["logs", "Logs"], ["dead-letters", "Dead letters"],
+] as const;
+
+/** The tabs of a pipeline, each with an address. */
+export function PipelineTabs({ id, tab, letters, data }: Props) {
+  return (
+    <nav className={classes.tabs} aria-label="Pipeline">
+      {TABS.filter(([name]) => data || (name !== "logs" && name !== "dead-letters")).map(([name, label]) => (
+        <Link key={name} href={`/pipelines/${id}/${name}`} className={classes.tab} aria-current={name === tab ? "page" : undefined}>
+          {label}
+          {name === "dead-letters" && letters > 0 && <span className={classes.count}>{count(letters)}</span>}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,50 @@
+import { Checkbox } from "@mantine/core";
+import type { Letter } from "../../api/types";
+import { count } from "../../format/numbers";
+import { Time } from "../../parts/Time";
+import classes from "./Letters.module.css";
+import { Payload } from "./Payload";
+
+interface Props {
+  letters: Letter[];
+  total: number;
+  chosen: ReadonlySet<string>;
+  onChoose?: (chosen: ReadonlySet<string>) => void;
+}
+
+/** Dead letters, newest first. Each opens to show its payload. */
+export function LetterList({ letters, total, chosen, onChoose }: Props) {
+  const all = letters.every((each) => chosen.has(each.id));
+  function toggle(id: string): void {
+    const next = new Set(chosen);
+    next.has(id) ? next.delete(id) : next.add(id);
+    onChoose?.(next);
+  }
+  return (
+    <>
+      <div className={classes.head}>
+        {onChoose && <Checkbox size="xs" label="Select these" checked={all} indeterminate={chosen.size > 0 && !all} onChange={() => onChoose(new Set(all ? [] : letters.map((each) => each.id)))} />}
+        <span className="quiet">{total > letters.length ? `newest ${letters.length} of ${count(total)}` : `${count(total)}`}</span>
+      </div>
+      <ul className={classes.list}>
+        {letters.map((letter) => (
+          <li key={letter.id}>
+            {onChoose && <Checkbox size="xs" aria-label={`Select ${letter.id}`} checked={chosen.has(letter.id)} onChange={() => toggle(letter.id)} />}
+            <details>
+              <summary>
+                <span className={classes.message}>{letter.message}</span>
+                <span className={classes.facts}>
+                  <code className="mono">{letter.code}</code> <span>in {letter.node}</span>
+                  <Time at={letter.time} />
+                  {letter.origin && <span className="mono">{letter.origin}{letter.position !== null && `:${letter.position}`}</span>}
+                  {letter.attempt > 1 && <span>attempt {letter.attempt}</span>}
+                </span>
+              </summary>
+              <Payload letter={letter} />
+            </details>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+import { ApiError } from "../../api/client";
+import { ErrorNotice } from "../../parts/ErrorNotice";
+import { Notice } from "../../parts/Notice";
+import { ChangeList } from "./ChangeList";
+import { ResetState } from "./ResetState";
+
+interface Props { error: unknown; name: string; busy: boolean; onFresh: () => void }
+
+/** The reasons for which a text was not applied. Nothing has stopped. */
+export function ApplyError({ error, name, busy, onFresh }: Props) {
+  if (!(error instanceof ApiError) || error.status !== 422) return <ErrorNotice error={error} />;
+  const stateOnly = error.problems.every((each) => each.code === "changed-plan");
+  return (
+    <Notice tone="bad" title="Not applied; the pipeline is unchanged" role="alert">
+      {error.problems.map((each, index) => (
+        <div key={index}>
+          {each.message}
+          {each.hint && <span className="quiet"> {each.hint}</span>}
+        </div>
+      ))}
+      {error.changes.length > 0 && <ChangeList changes={error.changes} />}
+      {stateOnly && <ResetState name={name} busy={busy} onReset={onFresh} />}
+    </Notice>
+  );
+}

@@ -1,0 +1,69 @@
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { EditorState } from "@codemirror/state";
+import { EditorView, keymap } from "@codemirror/view";
+import { basicSetup } from "codemirror";
+import { type Ref, useEffect, useImperativeHandle, useRef } from "react";
+import type { Problem } from "../../api/types";
+import { appearance } from "./appearance";
+import { diagnosticsOf, fixKeys } from "./diagnostics";
+import { syntaxOf } from "./languages";
+import { spanOf } from "./positions";
+
+export interface EditorHandle { show: (problem: Problem) => void }
+interface Props {
+  ref?: Ref<EditorHandle>;
+  label: string;
+  language: string;
+  text: string;
+  readOnly?: boolean;
+  errors: Problem[];
+  warnings: Problem[];
+  onChange: (text: string) => void;
+}
+
+/** A text editor with marks at problems. Tab leaves the editor; Ctrl-. applies the next fix. */
+export function CodeEditor({ ref, label, language, text, readOnly, errors, warnings, onChange }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(null);
+  const changed = useRef(onChange);
+  changed.current = onChange;
+
+  useEffect(() => {
+    const created = new EditorView({
+      parent: place.current!,
+      doc: text,
+      extensions: [
+        keymap.of(fixKeys), basicSetup, syntaxOf(language), lintGutter(), appearance,
+        EditorState.readOnly.of(Boolean(readOnly)),
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys" }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) changed.current(update.state.doc.toString());
+        }),
+      ],
+    });
+    view.current = created;
+    return () => created.destroy();
+  }, [language, readOnly, label]);
+
+  useEffect(() => {
+    const current = view.current!;
+    if (current.state.doc.toString() === text) return;
+    current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: text } });
+  }, [text]);
+
+  useEffect(() => {
+    const { state } = view.current!;
+    const marks = [...diagnosticsOf(errors, "error", state.doc), ...diagnosticsOf(warnings, "warning", state.doc)];
+    view.current!.dispatch(setDiagnostics(state, marks));
+  }, [errors, warnings]);
+
+  useImperativeHandle(ref, () => ({
+    show(problem) {
+      const span = spanOf(problem, view.current!.state.doc);
+      if (span) view.current!.dispatch({ selection: { anchor: span.from, head: span.to }, scrollIntoView: true });
+      view.current!.focus();
+    },
+  }));
+
+  return <div ref={place} />;
+}

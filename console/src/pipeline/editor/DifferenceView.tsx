@@ -1,0 +1,27 @@
+import { unifiedMergeView } from "@codemirror/merge";
+import { EditorState } from "@codemirror/state";
+import { EditorView, lineNumbers } from "@codemirror/view";
+import { useEffect, useRef } from "react";
+import { appearance } from "./appearance";
+import { syntaxOf } from "./languages";
+
+interface Props { label: string; language: string; before: string; after: string }
+
+/** The difference of two texts, line by line, with equal parts collapsed. */
+export function DifferenceView({ label, language, before, after }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const view = new EditorView({
+      parent: place.current!,
+      doc: after,
+      extensions: [
+        lineNumbers(), syntaxOf(language), appearance, EditorView.lineWrapping,
+        EditorState.readOnly.of(true), EditorView.editable.of(false),
+        EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0", role: "textbox", "aria-readonly": "true" }),
+        unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 6 } }),
+      ],
+    });
+    return () => view.destroy();
+  }, [label, language, before, after]);
+  return <div ref={place} />;
+}

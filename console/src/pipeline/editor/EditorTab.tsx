@@ -1,0 +1,105 @@
+import { Button, SegmentedControl, Stack, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { api } from "../../api/client";
+import { pipelinePath, useApply, useVersions } from "../../api/queries";
+import type { CheckResult, Detail, Problem } from "../../api/types";
+import { isActive } from "../../format/health";
+import { Notice } from "../../parts/Notice";
+import { useMay } from "../../session/SessionProvider";
+import { ApplyError } from "./ApplyError";
+import { CheckStatus } from "./CheckStatus";
+import { CodeEditor, type EditorHandle } from "./CodeEditor";
+import { DifferenceView } from "./DifferenceView";
+import { setDraft, useDraft } from "./drafts";
+import classes from "./Editor.module.css";
+import { EditorKeys } from "./EditorKeys";
+import { PlanResult } from "./PlanResult";
+import { ProblemList } from "./ProblemList";
+import { useCheck } from "./useCheck";
+
+const NONE: Problem[] = [];
+
+/** The text of a pipeline: edit, check, compare with the applied version, apply. */
+export default function EditorTab({ detail }: { detail: Detail }) {
+  const { id, name, language } = detail;
+  const mayEdit = useMay("edit");
+  const draft = useDraft(id);
+  const versions = useVersions(id);
+  const [view, setView] = useState("text");
+  const [note, setNote] = useState("");
+  const editor = useRef<EditorHandle>(null);
+  const file = detail.text ?? "";
+  const text = draft ?? file;
+  const applied = versions.data?.[0]?.text ?? file;
+  const check = useCheck(`${pipelinePath(id)}/check`, mayEdit ? text : null);
+  const apply = useApply(id);
+  const plan = useMutation({
+    mutationFn: () => api.post<CheckResult>(`${pipelinePath(id)}/check`, { text, level: "plan" }),
+  });
+  const pending = text !== file || detail.changed;
+
+  function change(next: string): void {
+    setDraft(id, next === file ? null : next);
+    plan.reset();
+    apply.reset();
+  }
+
+  function send(fresh: boolean): void {
+    apply.mutate({ text, note, fresh }, {
+      onSuccess: () => {
+        setDraft(id, null);
+        setNote("");
+        plan.reset();
+      },
+    });
+  }
+
+  function show(problem: Problem): void {
+    setView("text");
+    window.requestAnimationFrame(() => editor.current?.show(problem));
+  }
+
+  return (
+    <Stack gap="sm">
+      {!mayEdit && <Notice tone="calm" title="You may read this text">The right edit permits changes.</Notice>}
+      <section className="surface" aria-label="Text of the pipeline">
+        <div className={classes.tools}>
+          {mayEdit ? <CheckStatus check={check} /> : <span className={classes.status}>Read only</span>}
+          <SegmentedControl size="xs" aria-label="View" value={view} onChange={setView} data={[{ value: "text", label: "Text" }, { value: "difference", label: "Difference" }]} />
+          {mayEdit && draft !== undefined && (
+            <Button size="xs" variant="subtle" color="gray" onClick={() => change(file)}>
+              Discard changes
+            </Button>
+          )}
+          {mayEdit && (
+            <Button size="xs" variant="default" loading={plan.isPending} disabled={!check.result?.ok} onClick={() => plan.mutate()}>
+              Check against the state
+            </Button>
+          )}
+        </div>
+        <div className={classes.text}>
+          {view === "text" ? (
+            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
+          ) : (
+            <DifferenceView label={`Difference of ${name} to the applied version`} language={language} before={applied} after={text} />
+          )}
+        </div>
+        <ProblemList errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onShow={show} />
+        {mayEdit && (
+          <form className={classes.apply} onSubmit={(event) => { event.preventDefault(); send(false); }}>
+            <TextInput className={classes.note} aria-label="Note of the version" placeholder="Note, such as: read all topics" maxLength={500} value={note} onChange={(event) => setNote(event.currentTarget.value)} />
+            <Button type="submit" loading={apply.isPending} disabled={!check.result?.ok || !pending}>
+              {isActive(detail.health.state) ? "Apply and restart" : "Apply"}
+            </Button>
+          </form>
+        )}
+      </section>
+      {mayEdit && <EditorKeys />}
+      {plan.data && <PlanResult result={plan.data} />}
+      {plan.isError && <ApplyError error={plan.error} name={name} busy={false} onFresh={() => send(true)} />}
+      {apply.isError && <ApplyError error={apply.error} name={name} busy={apply.isPending} onFresh={() => send(true)} />}
+      {apply.data && <Notice tone="good" title={`Applied as version ${apply.data.number}`} role="status" />}
+    </Stack>
+  );
+}
