@@ -27,7 +27,7 @@ export function PipelineHeader({ pipeline, errors }: { pipeline: Summary; errors
         <Actions pipeline={pipeline} />
       </div>
       <dl className={classes.facts}>
-        <Fact label={health.state === "running" ? "Running" : "Since"}>{health.since ? <Time at={health.since} /> : "–"}</Fact>
+        <Fact label="Since">{health.since ? <Time at={health.since} /> : "–"}</Fact>
         <Fact label="Rows/s">{rate(pipeline.rows_per_second)}</Fact>
         <Fact label="Lag">{pipeline.lag === null ? "–" : count(pipeline.lag)}</Fact>
         <Fact label="Dead letters">{count(pipeline.dead_letters)}</Fact>

@@ -18,7 +18,7 @@ export function DifferenceView({ label, language, before, after }: Props) {
         lineNumbers(), syntaxOf(language), appearance, EditorView.lineWrapping,
         EditorState.readOnly.of(true), EditorView.editable.of(false),
         EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0", role: "textbox", "aria-readonly": "true" }),
-        unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 6 } }),
+        before === after ? [] : unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 6 } }),
       ],
     });
     return () => view.destroy();

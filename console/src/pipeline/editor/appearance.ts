@@ -27,6 +27,7 @@ const frame = EditorView.theme({
   ".cm-deletedChunk": { backgroundColor: "var(--bad-soft) !important", fontFamily: "var(--mono)" },
   ".cm-changedText": { background: "color-mix(in srgb, var(--good) 30%, transparent) !important" },
   ".cm-deletedChunk .cm-deletedText": { background: "color-mix(in srgb, var(--bad) 30%, transparent) !important" },
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"…" !important' },
   ".cm-collapsedLines": { background: "var(--hover) !important", color: "var(--quiet) !important" },
 });
 
