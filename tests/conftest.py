@@ -17,6 +17,7 @@ pytest_plugins = [
     "penstock.testing.fixtures",
     "command_line",
     "server_console",
+    "web_console",
     *(
         f"servers.{name}"
         for name in (

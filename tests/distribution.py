@@ -35,7 +35,7 @@ SERVERS = {
     "spark": ("spark_cluster",),
 }
 """Fixtures by kind of server, the most expensive kind first."""
-LIGHT = ("modbus", "peer_program", "pushing", "web_server")
+LIGHT = ("browser", "modbus", "peer_program", "pushing", "web_server")
 """Fixtures of servers that each process may start."""
 SERVER_FIXTURES = {*LIGHT, *(name for names in SERVERS.values() for name in names)}
 DIRECTORIES = ("chaos", "docs", "golden", "integration", "contract", "unit")

@@ -36,7 +36,7 @@ router = APIRouter(include_in_schema=False)
 @router.api_route(FILE, methods=["GET", "HEAD"])
 def console_file(name: str, request: Request) -> Response:
     """Returns a file of the console."""
-    assets = _assets()
+    assets = built_assets()
     asset = assets.files.get(name) if assets else None
     if asset is None:
         raise HTTPException(404)
@@ -54,13 +54,14 @@ def console_page(path: str) -> Response:
     """Returns the page of the console, which shows the page of the path."""
     if path.partition("/")[0] in RESERVED:
         raise HTTPException(404)
-    assets = _assets()
+    assets = built_assets()
     content = NOT_BUILT if assets is None else assets.page
     return HTMLResponse(content, headers={"Cache-Control": "no-store"})
 
 
 @cache
-def _assets() -> Assets | None:
+def built_assets() -> Assets | None:
+    """Returns the files of the console, read once; None if it is not built."""
     return load_assets(built_files())
 
 
