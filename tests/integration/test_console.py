@@ -96,11 +96,11 @@ def test_rights_and_a_lost_connection(console: Console, page: Page) -> None:
     with listening(console) as address:
         page.goto(f"{address}/pipelines/{console.id()}/editor")
         page.get_by_label("Name").fill("ann")
-        page.get_by_label("Password").fill("wrong")
+        page.get_by_role("textbox", name="Password").fill("wrong")
         page.get_by_role("button", name="Log in").click()
         page.get_by_text("the name or the password is wrong").wait_for()
         assert serious_findings(page) == []
-        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("textbox", name="Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
 
         page.get_by_text("Read only").wait_for()

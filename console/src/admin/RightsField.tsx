@@ -1,9 +1,9 @@
-import { Checkbox, Group } from "@mantine/core";
+import { Checkbox, Stack } from "@mantine/core";
 import { type Right, RIGHTS } from "../api/types";
 
 const MEANING: Record<Right, string> = {
-  view: "health, texts, versions", data: "rows: logs, dead letters", operate: "start, stop, replay",
-  edit: "texts; may run code as the server", admin: "users, audit, all rights",
+  view: "health, texts and versions", data: "logs and dead letters", operate: "start, stop and replay",
+  edit: "check and apply; may run code with the rights of the server", admin: "users and audit, and all other rights",
 };
 
 interface Props { label: string; value: Right[]; of?: Right[]; onChange: (value: Right[]) => void }
@@ -12,9 +12,9 @@ interface Props { label: string; value: Right[]; of?: Right[]; onChange: (value:
 export function RightsField({ label, value, of = RIGHTS, onChange }: Props) {
   return (
     <Checkbox.Group label={label} value={value} onChange={(next) => onChange(next as Right[])}>
-      <Group gap="md" mt={6}>
-        {of.map((right) => <Checkbox key={right} size="xs" value={right} label={right} title={MEANING[right]} />)}
-      </Group>
+      <Stack gap={6} mt={6}>
+        {of.map((right) => <Checkbox key={right} size="xs" value={right} label={<><strong>{right}</strong> <span className="quiet">{MEANING[right]}</span></>} />)}
+      </Stack>
     </Checkbox.Group>
   );
 }

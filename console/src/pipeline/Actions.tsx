@@ -6,12 +6,14 @@ import { AskButton } from "../parts/AskButton";
 import { ErrorNotice } from "../parts/ErrorNotice";
 import { PlayIcon, RestartIcon, StopIcon } from "../parts/icons";
 import { useMay } from "../session/SessionProvider";
+import { DeletePipeline } from "./DeletePipeline";
 
-/** Start, stop and restart. A stop asks once; a start does not. */
+/** Start, stop, restart and delete. A stop asks once; a start does not. */
 export function Actions({ pipeline }: { pipeline: Summary }) {
   const action = useAction(pipeline.id);
   const mayOperate = useMay("operate");
-  if (!mayOperate) return null;
+  const mayEdit = useMay("edit");
+  if (!mayOperate && !mayEdit) return null;
   const run = (each: Action) => () => action.mutate(each);
   const busy = (each: Action) => action.isPending && action.variables === each;
   const active = isActive(pipeline.health.state);
@@ -19,7 +21,7 @@ export function Actions({ pipeline }: { pipeline: Summary }) {
   return (
     <Stack gap="xs" align="flex-end">
       <Group gap="xs">
-        {active && !stopping && (
+        {mayOperate && active && !stopping && (
           <>
             <AskButton leftSection={<RestartIcon />} loading={busy("restart")} question="Restart after the current batch?" answer="Restart" onConfirm={run("restart")}>
               Restart
@@ -29,7 +31,8 @@ export function Actions({ pipeline }: { pipeline: Summary }) {
             </AskButton>
           </>
         )}
-        {!active && (
+        {!active && mayEdit && <DeletePipeline pipeline={pipeline} />}
+        {!active && mayOperate && (
           <Button leftSection={<PlayIcon />} loading={busy("start")} onClick={run("start")}>
             Start
           </Button>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { count } from "../format/numbers";
 import classes from "./PipelineTabs.module.css";
@@ -11,8 +12,10 @@ const TABS = [
 
 /** The tabs of a pipeline, each with an address. */
 export function PipelineTabs({ id, tab, letters, data }: Props) {
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [tab]);
   return (
-    <nav className={classes.tabs} aria-label="Pipeline">
+    <nav ref={tabs} className={classes.tabs} aria-label="Pipeline">
       {TABS.filter(([name]) => data || (name !== "logs" && name !== "dead-letters")).map(([name, label]) => (
         <Link key={name} href={`/pipelines/${id}/${name}`} className={classes.tab} aria-current={name === tab ? "page" : undefined}>
           {label}
