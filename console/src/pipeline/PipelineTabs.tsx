@@ -13,7 +13,9 @@ const TABS = [
 /** The tabs of a pipeline, each with an address. */
 export function PipelineTabs({ id, tab, letters, data }: Props) {
   const tabs = useRef<HTMLElement>(null);
-  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [tab]);
+  useEffect(() => {
+    void tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [tab]);
   return (
     <nav ref={tabs} className={classes.tabs} aria-label="Pipeline">
       {TABS.filter(([name]) => data || (name !== "logs" && name !== "dead-letters")).map(([name, label]) => (

@@ -1,6 +1,7 @@
 import { Suspense, type ReactNode } from "react";
-import { Link, useRoute } from "wouter";
+import { Link, useLocation, useRoute } from "wouter";
 import { useLive } from "../live/LiveProvider";
+import { Boundary } from "../parts/Boundary";
 import { Loading } from "../parts/Loading";
 import { useMay } from "../session/SessionProvider";
 import { Connection } from "./Connection";
@@ -13,6 +14,7 @@ import { UserMenu } from "./UserMenu";
 export function Shell({ children }: { children: ReactNode }) {
   const { connected, heard } = useLive();
   const admin = useMay("admin");
+  const [path] = useLocation();
   return (
     <div className={heard && !connected ? "stale" : undefined}>
       <a href="#content" className={classes.skip}>
@@ -35,7 +37,9 @@ export function Shell({ children }: { children: ReactNode }) {
         <UserMenu />
       </header>
       <main id="content" className={classes.content} tabIndex={-1}>
-        <Suspense fallback={<Loading />}>{children}</Suspense>
+        <Boundary place={path}>
+          <Suspense fallback={<Loading />}>{children}</Suspense>
+        </Boundary>
       </main>
     </div>
   );
