@@ -39,9 +39,7 @@ def make_application(
 
     Raises AssertionError if a route requires no right: a defect of Penstock.
     """
-    unprotected = unprotected_routes(
-        (*ROUTERS, monitoring.router, console.router), OPEN_PATHS
-    )
+    unprotected = unprotected_routes((*ROUTERS, monitoring.router, console.router), OPEN_PATHS)
     assert not unprotected, f"routes without a right: {unprotected}"
     app = FastAPI(
         title="Penstock", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
