@@ -1,5 +1,5 @@
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
-import { EditorState } from "@codemirror/state";
+import { Annotation, EditorState } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 import { basicSetup } from "codemirror";
 import { type Ref, useEffect, useImperativeHandle, useRef } from "react";
@@ -8,6 +8,9 @@ import { appearance } from "./appearance";
 import { diagnosticsOf, fixKeys } from "./diagnostics";
 import { syntaxOf } from "./languages";
 import { spanOf } from "./positions";
+
+/** Marks a text that the page has set, which is no edit of the user. */
+const fromPage = Annotation.define<boolean>();
 
 export interface EditorHandle { show: (problem: Problem) => void }
 interface Props {
@@ -37,7 +40,8 @@ export function CodeEditor({ ref, label, language, text, readOnly, errors, warni
         EditorState.readOnly.of(Boolean(readOnly)),
         EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys" }),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) changed.current(update.state.doc.toString());
+          const byUser = update.transactions.some((each) => each.docChanged && !each.annotation(fromPage));
+          if (byUser) changed.current(update.state.doc.toString());
         }),
       ],
     });
@@ -48,7 +52,7 @@ export function CodeEditor({ ref, label, language, text, readOnly, errors, warni
   useEffect(() => {
     const current = view.current!;
     if (current.state.doc.toString() === text) return;
-    current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: text } });
+    current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: text }, annotations: fromPage.of(true) });
   }, [text]);
 
   useEffect(() => {
