@@ -30,14 +30,14 @@ def main() -> int:
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        wanted = digest()
-        if STAMP.exists() and STAMP.read_text() == wanted:
+        named = digest()
+        if STAMP.exists() and STAMP.read_text() == named:
             return 0
         npm = npm_command()
         print("building the console (first time: about half a minute)", file=sys.stderr)
         run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
         run(npm, "run", "build")
-        STAMP.write_text(wanted)
+        STAMP.write_text(named)
     return 0
 
 

@@ -23,19 +23,19 @@ def test_the_wheel_has_all_files_of_the_manifest(tmp_path: Path) -> None:
     with zipfile.ZipFile(_built("build_wheel", tmp_path)) as archive:
         archive.extractall(tmp_path / "site")
     static = tmp_path / "site" / STATIC
-    wanted = files_of_manifest(static)
-    assert wanted, "the manifest is empty"
-    assert [path for path in wanted if not (static / path).is_file()] == []
+    named = files_of_manifest(static)
+    assert named, "the manifest is empty"
+    assert [path for path in named if not (static / path).is_file()] == []
     assets = load_assets(static)
     assert assets is not None
-    assert {Path(path).name for path in wanted} <= set(assets.files)
+    assert {Path(path).name for path in named} <= set(assets.files)
 
 
 def test_the_sdist_has_the_page_and_its_files(tmp_path: Path) -> None:
     with tarfile.open(_built("build_sdist", tmp_path)) as archive:
         names = {name.partition("/src/")[2] for name in archive.getnames()}
-    wanted = {INDEX, *files_of_manifest(built_files())}
-    assert {f"{STATIC}/{path}" for path in wanted} <= names
+    named = {INDEX, *files_of_manifest(built_files())}
+    assert {f"{STATIC}/{path}" for path in named} <= names
 
 
 def _built(function: str, directory: Path) -> Path:
