@@ -259,6 +259,6 @@ def test_numbers_of_64_bits_and_classes_of_bson_in_a_column() -> None:
     values = [bson.Int64(2**62), 5, None]
     content = b"".join(bson.encode({"n": value}) for value in values)
     assert decoded(content, ("n", pa.int64())) == ([{"n": v} for v in (2**62, 5, None)], [])
-    mixed = b"".join(bson.encode({"t": v}) for v in ("a", ObjectId("0" * 24), 1))
+    mixed = b"".join(bson.encode({"t": v}) for v in ("a", ObjectId("0" * 24), {"x": 1}))
     rows, bad = decoded(mixed, ("t", pa.string()))
     assert rows == [{"t": "a"}, {"t": "0" * 24}] and len(bad) == 1
