@@ -3,12 +3,14 @@
     ./dev bench databases [--json] [--rows N] [--only NAME,NAME]
 
 Both sides of a line move the same Arrow batches of 10,000 rows into a table with a primary key, if
-the system has keys, and commit 100,000 rows at once: the sink, and the client in its own best way
-(executemany, COPY, LOAD DATA, Arrow, insert_many, write_deltalake, append). The source reads the
-table in the order of its key, or of its files, into Arrow batches. The client reads the same rows:
-as Arrow from DuckDB, ClickHouse, Delta Lake and Iceberg, as CSV that Arrow parses from PostgreSQL,
-as tuples from SQLite and MySQL, and as documents from MongoDB. The servers are those of the tests:
-MariaDB, chdb and FerretDB among them. CPU seconds are those of this process: a server has its own.
+the system has keys, and commit 100,000 rows at once: the sink, whose batches are merged as in a
+run, and the client in its own best way (executemany, COPY, LOAD DATA, Arrow, insert_many,
+write_deltalake, append). The source reads the table in the order of its key, or of its files, into
+Arrow batches. The client reads the same rows: as Arrow from DuckDB, ClickHouse, Delta Lake and
+Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from SQLite and MySQL, and as documents
+from MongoDB, up to the last one. Both sides have moved a batch before. The servers are those of the
+tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole collection to find its first
+or last document, where MongoDB reads an index. CPU seconds are those of this process: a server has its own.
 `slower` is the time of the sink or the source for one of the client. Spark is not part of it.
 """
 

@@ -40,7 +40,13 @@ class PostgresReceiver(ChangesReceiver):
 
     async def receive(self) -> None:
         for message in await self._stream.messages(self.idle_seconds):
-            await self._process(message)
+            if isinstance(message, Change):
+                assert self.transaction is not None
+                described, tables = self._described[message.table]
+                for table in tables:
+                    await table.add(self.transaction, described, message)
+            else:
+                await self._process(message)
         self.position = self._stream.position
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
@@ -51,12 +57,7 @@ class PostgresReceiver(ChangesReceiver):
         return self._stream.reply_requested()
 
     async def _process(self, message: Parsed) -> None:
-        if isinstance(message, Change):
-            assert self.transaction is not None
-            described, tables = self._described[message.table]
-            for table in tables:
-                await table.add(self.transaction, described, message)
-        elif isinstance(message, Begin):
+        if isinstance(message, Begin):
             text = lsn_text(message.lsn)
             self.begin(Transaction(message.lsn, text, message.transaction, message.time))
         elif isinstance(message, Commit):
