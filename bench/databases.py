@@ -10,8 +10,9 @@ Arrow batches. The client reads the same rows: as Arrow from DuckDB, ClickHouse,
 Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from SQLite and MySQL, and as documents
 from MongoDB, up to the last one. Both sides have moved a batch before. The servers are those of the
 tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole collection to find its first
-or last document, where MongoDB reads an index. CPU seconds are those of this process: a server has its own.
-`slower` is the time of the sink or the source for one of the client. Spark is not part of it.
+or last document, where MongoDB reads an index. CPU seconds are those of this process: a server has
+its own. `slower` is the time of the sink or the source for one of the client. Spark is not part of
+it.
 """
 
 from __future__ import annotations
