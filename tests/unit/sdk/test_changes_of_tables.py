@@ -133,7 +133,7 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
 def test_payloads_have_all_values() -> None:
     rows: list[Row] = [
         {"k": "1", 'a "b"\\': 'née "x" \\ \n \x01 \u2028 😀', "n": None, "b": b"\0\xff"},
-        {"k": '{"bytes": "00"}', "b": None},
+        {"k": '{"bytes": "00"}', "100 %s": None},
         {},
     ]
     payloads = [change_payload(Operation.UPDATE, each) for each in rows]
