@@ -98,7 +98,8 @@ def read_row(image: Image, columns: Sequence[Column], present: bytes) -> dict[st
     """Reads a row image, of which the bitmap `present` has the columns."""
     bits = int.from_bytes(present, "little")
     sent = [column for index, column in enumerate(columns) if bits >> index & 1]
-    nulls = int.from_bytes(image.take((len(sent) + 7) // 8), "little")
+    # MySQL sets the bits after the last column.
+    nulls = int.from_bytes(image.take((len(sent) + 7) // 8), "little") & (1 << len(sent)) - 1
     if not nulls and len(sent) == len(columns):
         return {column.name: column.read(image) for column in columns}
     row: dict[str, Value] = dict.fromkeys([column.name for column in columns], Unsent.VALUE)
