@@ -16,6 +16,7 @@ pytest_plugins = [
     "distribution",
     "penstock.testing.fixtures",
     "command_line",
+    "server_console",
     *(
         f"servers.{name}"
         for name in (

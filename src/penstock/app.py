@@ -199,7 +199,7 @@ def _handle(paths: Paths | Plan, overrides: Overrides, options: RunOptions) -> R
 
     planned = paths if isinstance(paths, Plan) else plan(paths, overrides=overrides)
     check_options(planned, options)
-    return RunHandle(planned, options.log)
+    return RunHandle(planned, options.log, options.id)
 
 
 def preview(

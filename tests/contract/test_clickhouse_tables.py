@@ -243,6 +243,28 @@ def test_upserts_and_deletes(clickhouse: ClickHouse, options: dict[str, Any]) ->
     assert source(options).infer_primary_key() == ("id",)
 
 
+def test_deletes_that_remove_rows(clickhouse: ClickHouse, options: dict[str, Any]) -> None:
+    of = sink(options, ["id", "s"], deletes="remove")
+    hostile_text = "it's \\ a"
+    write(
+        of, batch(id=numbers(1, 2, 3), s=pa.array(["a", hostile_text, "c"]), n=numbers(7, 8, 9)), 0
+    )
+    operations = pa.array([Operation.UPDATE.value, Operation.DELETE.value])
+    write(
+        of, batch(id=numbers(1, 2), s=pa.array(["a", hostile_text]), n=numbers(5, 0)), 1, operations
+    )
+    name = f"shop.{options['table']}"
+    assert clickhouse(f"SELECT * FROM {name} FINAL ORDER BY id") == [(1, "a", 5), (3, "c", 9)]
+    assert clickhouse(f"SELECT count() FROM {name} WHERE id = 2") == [(0,)]
+    other = clickhouse.new_table()
+    clickhouse(f"CREATE TABLE shop.{other} (id Int64) ENGINE = MergeTree ORDER BY id")
+    with pytest.raises(Permanent, match="does not replace and delete rows") as found:
+        sink({**options, "table": other}, ["id"], deletes="remove").prepare(
+            pa.schema([("id", pa.int64())])
+        )
+    assert "ReplacingMergeTree()" in str(found.value.hint)
+
+
 def test_versions_grow_although_the_clock_is_set_back(
     clickhouse: ClickHouse, options: dict[str, Any]
 ) -> None:

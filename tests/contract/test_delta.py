@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from database_tables import read, write
+from lake_tables import access_to
 from penstock.connectors.delta import DeltaSink, DeltaSource
 from penstock.core.errors import Permanent, Transient
 from penstock.testing.contract import SinkContract, SourceContract
@@ -58,16 +59,6 @@ class TestDeltaSink(SinkContract):
     @pytest.fixture
     def rows(self, options: dict[str, Any]) -> Any:
         return lambda schema: rows_of(options["path"], schema)
-
-
-def access_to(bucket: Bucket) -> dict[str, str]:
-    """Returns the options of delta-rs for a bucket."""
-    storage = bucket.server.storage
-    return {
-        "AWS_ENDPOINT_URL": storage["endpoint_url"], "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": storage["auth"]["access_key"], "AWS_REGION": "us-east-1",
-        "AWS_SECRET_ACCESS_KEY": storage["auth"]["secret_key"],
-    }  # fmt: skip
 
 
 @pytest.mark.server

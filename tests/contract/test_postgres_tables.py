@@ -18,7 +18,7 @@ import pytest
 from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
-from penstock.connectors.postgres import PostgresSink, PostgresSource
+from penstock.connectors.postgres import PostgresSink, PostgresSource, catalog
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.sdk import Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
@@ -451,3 +451,16 @@ def test_a_read_only_server_is_transient(options: dict[str, Any], db: Any) -> No
         db.execute(f"ALTER {setting.format('RESET')}")
     assert found.value.code == "busy" and "standby" in str(found.value.hint)
     assert write(of, rows) == {} and read(source(options))[0] == [{"id": 1}]
+
+
+def test_the_server_does_not_compile_the_query_of_types(db: Any) -> None:
+    """Checks the estimate of the costs, above which the server compiles a query."""
+    ((types,),) = db.execute(
+        "SELECT array_agg(oid::int8) FROM (SELECT oid FROM pg_type LIMIT 20) t"
+    )
+    query = catalog.STRUCTURES
+    for numbers in (types, [-1] * len(types)):
+        query = query.replace("\0", f"'{{{','.join(map(str, numbers))}}}'", 1)
+    ((plan,),) = db.execute(f"EXPLAIN (FORMAT JSON) {query}")
+    ((limit,),) = db.execute("SELECT current_setting('jit_above_cost')::float8")
+    assert plan[0]["Plan"]["Total Cost"] < limit

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from penstock.connectors.pulsar import PulsarSink, PulsarSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
+from servers.gate import Gate
 from servers.pulsar import LARGEST, Pulsar, token
 
 
@@ -36,6 +37,26 @@ class TestPulsarTopic(OnPulsar, SourceContract):
     component = PulsarSource
     variant = "topic: orders"
     batch_limit = {"max_records": 1}
+
+    @pytest.fixture
+    def server(self, pulsar: Pulsar, topic: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+        """Yields the way to the broker. Its `kill` ends the ledger of the topic, as a restart does.
+
+        The test of subscriptions kills the broker.
+        """
+        gate = Gate(pulsar.port)
+
+        def kill() -> None:
+            gate.stop()
+            pulsar.admin("PUT", f"persistent/public/default/{topic}/unload")
+
+        monkeypatch.setattr(gate, "kill", kill)
+        yield gate
+        gate.stop()
+
+    @pytest.fixture
+    def options(self, pulsar: Pulsar, server: Gate, topic: str) -> dict[str, Any]:
+        return {**pulsar.login, "url": f"pulsar://127.0.0.1:{server.port}", "topic": topic}
 
     @pytest.fixture
     def put(self, pulsar: Pulsar, topic: str) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
+from servers.gate import Gate
 from servers.rabbitmq import USER, Rabbit
 
 
@@ -49,8 +50,15 @@ class TestRabbitmqStreamSource(OnRabbitmq, SourceContract):
     batch_limit = {"max_records": 1}
 
     @pytest.fixture
-    def options(self, rabbitmq: Rabbit, queue: str) -> dict[str, Any]:
-        return {**rabbitmq.login, "stream": queue}
+    def server(self, rabbitmq: Rabbit) -> Iterator[Gate]:
+        """Yields the way to the broker, which need not restart for a client that only reads."""
+        gate = Gate(rabbitmq.port)
+        yield gate
+        gate.stop()
+
+    @pytest.fixture
+    def options(self, rabbitmq: Rabbit, server: Gate, queue: str) -> dict[str, Any]:
+        return {**rabbitmq.login, "url": f"amqp://127.0.0.1:{server.port}", "stream": queue}
 
     @pytest.fixture
     def put(self, rabbitmq: Rabbit, queue: str) -> Any:

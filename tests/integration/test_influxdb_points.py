@@ -263,9 +263,6 @@ def test_writes_of_influxdb_2(victoria_metrics: VictoriaMetrics) -> None:
         ({"fields": {"x": {"column": "room", "type": "float"}}}, [
             'fields.x: column "room" has the type STRING',
         ]),
-        ({"measurement": "room", "fields": ["v"]}, [
-            'expected a template, found the name of the column "room"',
-        ]),
         ({"timestamp": "room", "fields": ["v"]}, [
             'timestamp: column "room" has the type STRING',
         ]),
@@ -285,6 +282,12 @@ def test_options_that_do_not_fit_the_columns(options: dict[str, Any], messages: 
     with pytest.raises(PenstockError) as raised:
         sink.check_schema(columns)
     assert [error.message for error in flatten_errors(raised.value)] == messages
+
+
+def test_a_measurement_may_have_the_name_of_a_field() -> None:
+    options = {"url": "http://localhost:1", "database": "d", "measurement": "v", "fields": ["v"]}
+    sink = InfluxdbSink(InfluxdbSink.config_type.model_validate(options))
+    sink.check_schema(pa.schema([("v", pa.float64())]))
 
 
 def test_values_of_every_type(influxdb: Influxdb, tmp_path: Path) -> None:

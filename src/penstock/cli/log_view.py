@@ -6,13 +6,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from penstock.cli.metrics_table import format_executions
 from penstock.cli.summary import dead_letter_hint, describe_unwritten, reported_errors
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.core.run_id import given_run_id
 
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
@@ -25,12 +26,19 @@ PERIOD = 10.0
 
 
 class LogView:
-    """A log of the start, the progress, the errors and the end of a run."""
+    """A log of the start, the progress, the errors and the end of a run.
 
-    def __init__(self, plan: Plan, files: Sequence[Path], format: log.Format, level: str) -> None:
+    `file` is by default standard error.
+    """
+
+    def __init__(
+        self, plan: Plan, files: Sequence[Path], format: log.Format, level: str,
+        file: TextIO | None = None,
+    ) -> None:  # fmt: skip
         self.plan, self.files, self.format, self.level = plan, files, format, level
-        facts = {"pipeline": plan.name} if format == "json" else {}
-        self.log = log.make(format, level, **facts)
+        self._output = file or sys.stderr
+        facts = {"pipeline": plan.name, "run": given_run_id()} if format == "json" else {}
+        self.log = log.make(format, level, file, **facts)
         self._metrics: Metrics | None = None
         self._logged = 0.0
         self._progress: dict[str, Any] = {}
@@ -85,7 +93,7 @@ class LogView:
         if self.format == "json":
             self.log.error("dead letters", count=self.dead_letters, hint=hint)
         else:
-            print(f"{self.plan.name}: {hint}", file=sys.stderr)
+            print(f"{self.plan.name}: {hint}", file=self._output)
 
     def fail(self, error: PenstockError, **facts: Any) -> None:
         """Logs an error that ends a query or the run."""
@@ -96,7 +104,7 @@ class LogView:
                 detail=error.detail, where=where, **facts,
             )  # fmt: skip
         else:
-            print(format_error(error), file=sys.stderr)
+            print(format_error(error), file=self._output)
 
     def _log_metrics(self, event: str, **facts: Any) -> None:
         assert self._metrics is not None

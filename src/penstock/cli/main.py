@@ -53,6 +53,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("run", RUN, "Run a pipeline."),
+    Command("serve", RUN, "Serve the pipelines of a directory: an API for many pipelines."),
     Command("sql", RUN, "Start a SQL shell."),
     Command("status", RUN, "Show the state, metrics and last runs of a pipeline."),
     Command("stop", RUN, "Stop a running pipeline after its current batch."),

@@ -21,7 +21,8 @@ from penstock.cli.options import (
     Strict,
     with_functions,
 )
-from penstock.core.errors import OutputClosed, PenstockError, UserError
+from penstock.core.errors import OutputClosed, PenstockError, PlanError, UserError
+from penstock.core.run_id import given_run_id
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ Master = Annotated[
 LogFormat = Annotated[
     Literal["console", "json"] | None,
     Parameter(name="--log", help="Log to standard error instead of showing the live view."),
+]
+LogFile = Annotated[
+    Path | None,
+    Parameter(metavar="FILE", help="Log to a file instead of standard error; see --log."),
 ]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], Parameter(help="The minimum level of log lines.")
@@ -93,6 +98,7 @@ def run(
     master: Master = None,
     log: LogFormat = None,
     log_level: LogLevel = "info",
+    log_file: LogFile = None,
     quiet: Quiet = False,
     fail_on_dead_letters: FailOnDeadLetters = None,
     listen: Listen = None,
@@ -120,11 +126,11 @@ def run(
     if master is not None:
         overrides = (*overrides, f"runtime.master={master}")
     plan = app.plan(files, overrides=overrides)
-    interactive = log is None and not quiet and sys.stdout.isatty() and sys.stderr.isatty()
-    if interactive:
+    logged = log is not None or log_file is not None
+    if not logged and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
         view: LiveView | LogView = _live_view(plan, files)
     else:
-        view = _log_view(plan, files, log, log_level, quiet)
+        view = _log_view(plan, files, log, "error" if quiet else log_level, log_file)
     exit_on_signal = ExitOnSignal()
 
     def on_start(plan: Plan, metrics: Metrics) -> None:
@@ -141,6 +147,7 @@ def run(
         signals=True,
         listen=listen,
         backfill=backfill,
+        id=given_run_id(),
     )
     try:
         with exit_on_signal, view:
@@ -197,11 +204,19 @@ def _live_view(plan: Plan, files: Sequence[Path]) -> LiveView:
 
 
 def _log_view(
-    plan: Plan, files: Sequence[Path], log: LogFormat, level: LogLevel, quiet: bool
+    plan: Plan, files: Sequence[Path], log: LogFormat, level: LogLevel, path: Path | None
 ) -> LogView:
     from penstock.cli.log_view import LogView
+    from penstock.core.files.rotated_file import open_rotated
 
-    return LogView(plan, files, log or "console", "error" if quiet else level)
+    try:
+        file = None if path is None else open_rotated(path)
+    except OSError as error:
+        raise PlanError(
+            f"cannot write the log file {path}: {error.strerror}", code="unwritable-file",
+            hint="Choose a file in a directory that exists and is writable.",
+        ) from error  # fmt: skip
+    return LogView(plan, files, log or "console", level, file)
 
 
 class ExitOnSignal:

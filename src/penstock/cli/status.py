@@ -1,21 +1,44 @@
-"""`penstock status`: the state of a pipeline and its last runs."""
+"""`penstock status`: the state of a pipeline and its last runs, and the health of several ones."""
 
 from __future__ import annotations
 
 import json as json_text
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from penstock.cli.options import Files, Json, Overrides
+from penstock.core.errors import UserError
 
 if TYPE_CHECKING:
+    from penstock.runtime.health import Health
     from penstock.runtime.state.status import FinishedRun, Status
 
+All = Annotated[
+    bool,
+    Parameter(
+        name="--all",
+        help="Show the health of all pipelines in the directories FILE, worst first; by default in "
+        "the current one.",
+    ),
+]
+
 RUNS = 5
+COLORS = {"failed": "red", "crash-looping": "red", "unknown": "red", "retrying": "yellow",
+          "slow": "yellow", "running": "green", "idle": "green"}  # fmt: skip
 
 
-def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) -> None:
+def status(
+    files: Files = [],  # noqa: B006
+    /,
+    *,
+    overrides: Overrides = (),
+    all: All = False,
+    json: Json = False,
+) -> None:
     """Show the state, metrics and last runs of a pipeline.
 
     Finds the run by its state directory, also from another machine that shares the directory. A
@@ -24,7 +47,16 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
 
       penstock status shop.yaml
       penstock status shop.yaml --json | jq .running
+      penstock status --all
     """
+    if all:
+        _print_all(files or [Path()], overrides, json)
+        return
+    if not files:
+        raise UserError(
+            "penstock status requires FILE", code="usage",
+            hint="Name a pipeline file, or show all pipelines with penstock status --all.",
+        )  # fmt: skip
     from penstock import app
     from penstock.control import PipelineControl
 
@@ -36,6 +68,60 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
         print(json_text.dumps({**facts, **asdict(current)}, indent=2))
     else:
         print_status(plan.name, current)
+
+
+def _print_all(directories: list[Path], overrides: tuple[str, ...], json: bool) -> None:
+    from penstock.catalog import pipeline_files
+    from penstock.cli.printing import print_json
+
+    files = [file for directory in directories for file in pipeline_files(directory)]
+    found = sorted(
+        ((file, *_health(file, overrides)) for file in files),
+        key=lambda each: (-each[2].severity, each[1]),
+    )
+    if json:
+        print_json([
+            {"pipeline": name, "file": str(file), **asdict(health)} for file, name, health in found
+        ])  # fmt: skip
+    else:
+        _print_list(found)
+
+
+def _health(file: Path, overrides: tuple[str, ...]) -> tuple[str, Health]:
+    """Returns the name and the health of the pipeline in a file, which may be invalid."""
+    from penstock import app
+    from penstock.control import PipelineControl
+    from penstock.core.errors import PenstockError, flatten_errors
+    from penstock.runtime.health import Health, Reason, health_of
+
+    try:
+        plan = app.plan(file, overrides=overrides)
+        return plan.name, health_of(PipelineControl.of(plan).status())
+    except PenstockError as error:
+        first = flatten_errors(error)[0]
+        return file.stem, Health("unknown", None, Reason(first.code, first.message, first.hint))
+
+
+def _print_list(found: list[tuple[Path, str, Health]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    if not found:
+        console.print("no pipelines; create one with penstock new files > pipeline.yaml")
+    width = max((len(name) for _, name, _ in found), default=0)
+    for file, name, health in found:
+        line = Text(f"{name.ljust(width)}  ")
+        line.append(health.state.ljust(13), COLORS.get(health.state, "dim"))
+        line.append(f"  since {health.since}" if health.since else "", "dim")
+        reason = health.reason
+        if reason is not None:
+            where = f"{reason.node}: " if reason.node else ""
+            line.append(f"  {where}{reason.message} [{reason.code}]")
+        if health.next_attempt:
+            line.append(f"  next attempt {health.next_attempt}", "dim")
+        line.append(f"  {file}", "dim")
+        console.print(line)
 
 
 def print_status(name: str, current: Status) -> None:

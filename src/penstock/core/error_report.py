@@ -27,12 +27,17 @@ def format_error(error: BaseException) -> str:
 
 
 def to_dicts(error: PenstockError) -> list[dict[str, str | int | None]]:
-    """Returns a dictionary for each error: message, code, detail, hint, file, line, column."""
+    """Returns a dictionary for each error: message, code, detail, hint and its location.
+
+    The location is `file`, `line`, `column` and `length`; each of them is None without one.
+    """
     return [{**inner.fields(), **_location(inner)} for inner in flatten_errors(error)]
 
 
 def _location(error: PenstockError) -> dict[str, str | int | None]:
     where = error.where
     if where is None:
-        return {"file": None, "line": None, "column": None}
-    return {"file": where.file, "line": where.line, "column": where.column}
+        return {"file": None, "line": None, "column": None, "length": None}
+    return {
+        "file": where.file, "line": where.line, "column": where.column, "length": where.length,
+    }  # fmt: skip

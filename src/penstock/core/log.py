@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TextIO
 
 from penstock.core.known_secrets import conceal
 from penstock.core.text import printable
@@ -23,9 +23,13 @@ class Log(Protocol):
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 
-def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
-    """Returns a logger to standard error; `facts` are part of every line."""
+def make(
+    format_: Format = "console", level: str = "info", file: TextIO | None = None, **facts: Any
+) -> Log:
+    """Returns a logger to a file, by default standard error; `facts` are part of every line."""
     import structlog
+
+    output = file or sys.stderr
 
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
     render: Any
@@ -34,10 +38,10 @@ def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
         render = structlog.processors.JSONRenderer()
     else:
         render = structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), pad_event_to=0, pad_level=False, sort_keys=False
+            colors=output.isatty(), pad_event_to=0, pad_level=False, sort_keys=False
         )
     logger: Log = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        structlog.PrintLogger(output),
         processors=[structlog.processors.add_log_level, _clean, stamp, *escape, render],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
     ).bind(**facts)

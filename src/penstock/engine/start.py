@@ -85,9 +85,10 @@ def start(
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     repeats = query.past_watermarks is not None
     without_empty_batches = until == "complete" or (repeats and until != "closed")
-    if until == "stopped" and builder.plan.gap(query) is not None:
+    wait = builder.plan.wait(query)
+    if until == "stopped" and wait[0] is not None:
         prepare_gap(checkpoint)
-        builder = replace(builder, gap=builder.plan.gap(query))
+        builder = replace(builder, wait=wait)
     changed_tables = builder.keep_tables(query, checkpoint)
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):

@@ -106,6 +106,8 @@ class Metrics:
         self.side_outputs: dict[str, Observed] = {}
         self.all_started = False
         """Whether all queries have been started."""
+        self.stopping = False
+        """Whether a stop of the run is requested."""
         self._lock = threading.Lock()
 
     def flow(self, name: str, kind: str, type_: str, lag_unit: str = "records") -> Flow:
@@ -162,6 +164,7 @@ class Metrics:
         return {
             "seconds": round(time.time() - self.began, 1),
             "started": self.started,
+            "stopping": self.stopping,
             "batches": self.batches,
             "restarts": self.restarts,
             "dead_letters": self.dead_letters,

@@ -73,6 +73,7 @@ class Snapshot(TypedDict):
 
     seconds: float
     started: bool
+    stopping: bool
     batches: int
     restarts: int
     dead_letters: int

@@ -95,8 +95,8 @@ class RunHandle:
     All methods may be called from any thread. `id` identifies the run in the history.
     """
 
-    def __init__(self, plan: Plan, log: Log) -> None:
-        self.id = uuid4().hex[:12]
+    def __init__(self, plan: Plan, log: Log, id: str | None = None) -> None:
+        self.id = id or uuid4().hex[:12]
         self.plan = plan
         self.log = EventLog(log)
         self.stop_request = StopRequest(StateDirectory(plan.state))

@@ -52,6 +52,7 @@ class PeriodicWork:
         self._collect_tables(self._dead_letters.collect_when_due)
         self.acknowledge()
         self._backlog.count([run.query for run in runs if run.execution.stalled])
+        self._metrics.stopping = self._events.stop.requested.is_set()
         snapshot = self._metrics.snapshot()
         self._events.side_outputs.pass_progress(snapshot)
         self._state.write("status.json", snapshot)

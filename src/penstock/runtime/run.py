@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -268,8 +268,13 @@ class Run:
                     run,
                     ended=now(),
                     ending=outcome.ending if outcome else "failed",
+                    exit_code=outcome.exit_code if outcome else _exit_code(errors),
                     errors={name: to_dicts(error) for name, error in errors.items()},
                 )
+
+
+def _exit_code(errors: Mapping[str, PenstockError]) -> int:
+    return max((error.policy.exit_code for error in errors.values()), default=1)
 
 
 def _current_error() -> dict[str, PenstockError]:

@@ -23,7 +23,8 @@ class RunOptions:
     `on_start` is called when the queries start, `on_tick` every second, `on_note` with texts for
     the user. `signals` turns SIGINT and SIGTERM into stop requests. `listen` is PORT or HOST:PORT,
     the address of a server of metrics, health and readiness. `backfill` is a sink: the run writes
-    only the rows that the sink lacks (see `runtime.backfills.backfill`).
+    only the rows that the sink lacks (see `runtime.backfills.backfill`). `id` is the ID of the run
+    in the history, by default a random one.
     """
 
     until: Until = "auto"
@@ -35,6 +36,7 @@ class RunOptions:
     signals: bool = False
     listen: str | None = None
     backfill: str | None = None
+    id: str | None = None
 
     def note(self, text: str) -> None:
         """Calls `on_note`, if it is set."""

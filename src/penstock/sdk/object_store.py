@@ -91,5 +91,6 @@ class StorageOptions(Config):
             anonymous=self.anonymous,
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             request_timeout=REQUEST_TIMEOUT_SECONDS,
+            allow_delayed_open=True,  # A small object is written by one request.
             **({"tls_ca_file_path": self.ca_file} if self.ca_file else {}),
         )

@@ -63,5 +63,5 @@ def test_texts_that_a_type_would_change(
 
 
 def test_arrays_with_another_delimiter_are_texts() -> None:
-    rows = [(1, -1, "box[]", "plain", "[]", None), (2, 5, "d", "domain", "[[1, -1]]", None)]
+    rows = [(0, -1, 2, 5, "d", "domain", None), (2, 5, 1, -1, "box[]", "plain", None)]
     assert {found.name for found in structures(rows).values()} == {"text"}

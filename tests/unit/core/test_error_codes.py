@@ -18,6 +18,7 @@ from penstock.core.error_codes import (
     ERROR_CODES,
     EXTERNAL_CODES,
     RECORD_CODES,
+    SERVER_CODES,
     STATE_CODES,
     USER_CODES,
 )
@@ -31,7 +32,7 @@ HAS_CODES = re.compile(r"\b(?:code=|default_code\b|code: str\b|def error_code\b)
 SENTENCE = re.compile(r"[A-Z](?:[^.\n]|\.(?! ))*[^.\s]\.")
 BY_MESSAGE = {"null-map-key"}
 """Codes that `parse_data_error` finds by the messages of `raise_error`."""
-PARTS = (USER_CODES, EXTERNAL_CODES, RECORD_CODES, STATE_CODES)
+PARTS = (USER_CODES, EXTERNAL_CODES, RECORD_CODES, STATE_CODES, SERVER_CODES)
 
 Constants = dict[str, list[ast.expr]]
 

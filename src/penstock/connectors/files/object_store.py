@@ -87,6 +87,13 @@ class ArrowStorage(Storage):
         stream = self.system.open_input_stream(path, compression=None)
         return cast(BinaryIO, io.BufferedReader(stream, 1 << 20))
 
+    def read(self, path: str) -> bytes | None:
+        try:
+            with self.open(path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
     def create(self, path: str) -> BinaryIO:
         self._create_parent(path)
         return cast(BinaryIO, self.system.open_output_stream(path, compression=None))
@@ -111,7 +118,9 @@ class ArrowStorage(Storage):
             self.system.delete_file(path)
 
     def prune(self, directory: str) -> None:
-        if self.is_directory(directory) and not any(self.walk(directory, hidden=True)):
+        found = self._list(directory, recursive=True)
+        has_files = any(info.type == pafs.FileType.File for info in found)
+        if not has_files and self.is_directory(directory):
             self.system.delete_dir(directory)
 
     def _create_parent(self, path: str) -> None:

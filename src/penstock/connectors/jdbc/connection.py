@@ -202,9 +202,9 @@ class JdbcConnection(DbapiConnection):
         return self._found
 
     def _known_columns(self, table: TableName) -> list[JdbcColumn] | None:
-        if not self._metadata().exists(table):
-            return None
         if table not in self._targets:
+            if not self._metadata().exists(table):
+                return None
             select = f"SELECT * FROM {self.dialect.table(table)}{_NO_ROWS}"
             self._targets[table] = self._metadata().columns(table, select)
         return self._targets[table]

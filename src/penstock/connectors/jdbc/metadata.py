@@ -44,7 +44,8 @@ class Metadata:
 
     def exists(self, table: TableName) -> bool:
         """Returns whether a table or a view exists."""
-        return self.spelled(table) in self._named(table)
+        spelled = self.spelled(table)
+        return any(name == spelled for name, *_ in self._tables(self._exactly(spelled.name)))
 
     def tables(self) -> list[TableName]:
         """Returns the tables and views, without the schema that is used by default."""
@@ -94,7 +95,8 @@ class Metadata:
     def _required(self, table: TableName) -> set[str]:
         """Returns the columns that need a value in each new row."""
         catalog, schema, name = self._place(table)
-        result = self._data.getColumns(catalog, self._pattern(schema), self._pattern(name), None)
+        schema_pattern = None if schema is None else self._exactly(schema)
+        result = self._data.getColumns(catalog, schema_pattern, self._exactly(name), None)
         fields = ("TABLE_NAME", "COLUMN_NAME", "IS_NULLABLE", "COLUMN_DEF", "IS_AUTOINCREMENT")
         return {
             row["COLUMN_NAME"]
@@ -109,7 +111,7 @@ class Metadata:
         found = [
             name
             for spelling in spellings
-            for name, schema, _ in self._tables(self._pattern(spelling) or spelling)
+            for name, schema, _ in self._tables(self._exactly(spelling))
             if self._is_named(name, schema, table)
         ]
         return [*dict.fromkeys(found)]
@@ -137,14 +139,14 @@ class Metadata:
             return qualifier, None, table.name
         return self._catalog or None, qualifier, table.name
 
-    def _pattern(self, name: str | None) -> str | None:
+    def _exactly(self, name: str) -> str:
         """Returns the pattern of a name.
 
         It also matches names with another character in place of an escape character, which drivers
         read differently.
         """
         escape = _text(self._data.getSearchStringEscape())
-        if name is None or not escape:
+        if not escape:
             return name
         parts = [
             part.replace("_", f"{escape}_").replace("%", f"{escape}%")

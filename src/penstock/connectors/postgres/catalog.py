@@ -24,23 +24,24 @@ UNION ALL SELECT 1, g.rngsubtype, -1
 FROM pg_range g WHERE t.oid IN (g.rngtypid, (to_jsonb(g) ->> 'rngmultitypid')::oid)
 """
 STRUCTURES = f"""
-WITH RECURSIVE r (type, modifier) AS (
-    SELECT * FROM unnest(\0::oid[], \0::int[])
+WITH RECURSIVE r (owner, owner_modifier, place, type, modifier) AS (
+    SELECT 0::oid, -1, 0, * FROM unnest(\0::oid[], \0::int[])
     UNION
-    SELECT part.type, part.modifier FROM r JOIN pg_type t ON t.oid = r.type, LATERAL ({_PARTS}) part
+    SELECT r.type, r.modifier, part.*
+    FROM r JOIN pg_type t ON t.oid = r.type, LATERAL ({_PARTS}) part
 )
-SELECT r.type::int8, r.modifier, format_type(r.type, r.modifier),
-       CASE WHEN t.typtype = 'd' THEN 'domain' WHEN t.typtype = 'c' THEN 'row'
-            WHEN t.typtype IN ('r', 'm') THEN 'range' WHEN parts.numbers <> '[]' THEN 'array'
-            ELSE 'plain' END,
-       parts.numbers, CASE WHEN r.type = 'money'::regtype THEN 0::money::text END
-FROM r JOIN pg_type t ON t.oid = r.type, LATERAL (
-    SELECT coalesce(
-        json_agg(json_build_array(type::int8, modifier) ORDER BY place), '[]')::text AS numbers
-    FROM ({_PARTS}) part
-) parts
+SELECT r.owner::int8, r.owner_modifier, r.type::int8, r.modifier, format_type(r.type, r.modifier),
+       CASE t.typtype WHEN 'd' THEN 'domain' WHEN 'c' THEN 'row' WHEN 'r' THEN 'range'
+            WHEN 'm' THEN 'range' ELSE 'plain' END,
+       CASE WHEN r.type = 'money'::regtype THEN 0::money::text END
+FROM r JOIN pg_type t ON t.oid = r.type
+ORDER BY r.place
 """
-"""The types that others consist of: type, modifier, name, kind, numbers of parts, zero of money."""
+"""Types and their parts: type and modifier of the owner, type, modifier, name, kind, zero of money.
+
+A part that has several owners has a row for each of them. With a subquery for the parts of each
+type the estimate of the costs would be so high that the server compiles the query for seconds.
+"""
 KEYS = """
 SELECT i.indisprimary, array_to_json(array(
     SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)

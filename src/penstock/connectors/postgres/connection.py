@@ -78,8 +78,9 @@ class PostgresConnection(DbapiConnection):
 
     def structures(self, numbers: Sequence[Number]) -> list[Structure]:
         """Returns the types of numbers of the catalog; `text` for types that are dropped."""
+        different = [*dict.fromkeys(numbers)]
         parameters = [
-            f"{{{','.join(str(number[place]) for number in numbers)}}}" for place in (0, 1)
+            f"{{{','.join(str(number[place]) for number in different)}}}" for place in (0, 1)
         ]
         found = structures(self.query(catalog.STRUCTURES, parameters))
         return [found.get(number, TEXT) for number in numbers]

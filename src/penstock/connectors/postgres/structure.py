@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,17 +29,23 @@ TEXT = Structure("text")
 
 def structures(rows: Iterable[tuple[Any, ...]]) -> Mapping[Number, Structure]:
     """Returns the structures in the rows of `catalog.STRUCTURES`."""
-    found = {(int(row[0]), int(row[1])): row[2:] for row in rows}
-    return {number: _structure(number, found) for number in found}
+    types: dict[Number, Sequence[Any]] = {}
+    parts: dict[Number, list[Number]] = {}
+    for owner, owner_modifier, type_, modifier, *about in rows:
+        types[type_, modifier] = about
+        parts.setdefault((owner, owner_modifier), []).append((type_, modifier))
+    return {number: _structure(number, types, parts) for number in types}
 
 
-def _structure(number: Number, rows: Mapping[Number, Sequence[Any]]) -> Structure:
-    name, kind, numbers, zero = rows[number]
-    parts = tuple(_structure((type_, modifier), rows) for type_, modifier in json.loads(numbers))
+def _structure(
+    number: Number, types: Mapping[Number, Sequence[Any]], parts_of: Mapping[Number, list[Number]]
+) -> Structure:
+    name, kind, zero = types[number]
+    parts = tuple(_structure(part, types, parts_of) for part in parts_of.get(number, ()))
     if kind == "domain":
         return parts[0]
-    if kind == "plain" and name.endswith("[]"):
+    if kind == "plain" and parts:
+        return Structure(f"{parts[0].name}[]", "array", parts)
+    if name.endswith("[]"):
         return TEXT  # An array with another delimiter, such as box[].
-    if kind == "array":
-        name = f"{parts[0].name}[]"
     return Structure(name, kind, parts, zero)

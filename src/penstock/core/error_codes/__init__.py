@@ -11,10 +11,11 @@ from collections.abc import Mapping
 
 from penstock.core.error_codes.external import EXTERNAL_CODES
 from penstock.core.error_codes.records import RECORD_CODES
+from penstock.core.error_codes.server import SERVER_CODES
 from penstock.core.error_codes.state import STATE_CODES
 from penstock.core.error_codes.user import USER_CODES
 
 ERROR_CODES: Mapping[str, str] = dict(
-    sorted({**USER_CODES, **EXTERNAL_CODES, **RECORD_CODES, **STATE_CODES}.items())
+    sorted({**USER_CODES, **EXTERNAL_CODES, **RECORD_CODES, **STATE_CODES, **SERVER_CODES}.items())
 )
 """The meaning of each code, in one sentence."""

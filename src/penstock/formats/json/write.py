@@ -150,6 +150,37 @@ def _local_type(type_: pa.DataType) -> pa.DataType:
     return pa.timestamp(type_.unit) if pa.types.is_timestamp(type_) else type_
 
 
+def with_hex(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns rows in which binary values are texts of hexadecimal digits."""
+    columns, fields = list(rows.columns), list(rows.schema)
+    for index, field in enumerate(fields):
+        if _has_binary(field.type):
+            target = _map_leaves(field.type, _hex)
+            columns[index] = rebuild(columns[index], target, _write_hex)
+            fields[index] = field.with_type(target)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, rows.schema.metadata))
+
+
+def _is_binary(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
+
+
+def _has_binary(type_: pa.DataType) -> bool:
+    if type_.num_fields:
+        return any(_has_binary(type_.field(index).type) for index in range(type_.num_fields))
+    return _is_binary(type_)
+
+
+def _hex(type_: pa.DataType) -> pa.DataType:
+    return pa.string() if _is_binary(type_) else type_
+
+
+def _write_hex(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    if not _is_binary(values.type):
+        return cast(values, type_)
+    return pa.array([None if each is None else each.hex() for each in values.to_pylist()], type_)
+
+
 def payloads(
     rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals = "number"
 ) -> pa.BinaryArray:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.core.errors import StateError
+from penstock.core.process_identity import process_identity
 
 
 def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
@@ -42,14 +43,17 @@ def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
 
 def write_owner(file: IO[str], since: str) -> None:
     """Writes this process without a buffer, which would be written again after a failure."""
-    owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+    pid = os.getpid()
+    owner = {
+        "pid": pid, "host": socket.gethostname(), "since": since, "identity": process_identity(pid),
+    }  # fmt: skip
     os.ftruncate(file.fileno(), 0)
     os.write(file.fileno(), json.dumps(owner).encode())
     os.fsync(file.fileno())
 
 
 def read_owner(path: Path) -> dict[str, Any] | None:
-    """Returns pid, host and start time of the run that holds the lock; None without a run."""
+    """Returns pid, host, start and identity of the run that holds the lock; None without a run."""
     if not path.exists():
         return None
     with path.open() as file:

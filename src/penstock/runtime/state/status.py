@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,11 +14,15 @@ from penstock.runtime.state.directory import StateDirectory
 
 @dataclass(frozen=True)
 class Owner:
-    """The process of a run. `since` is its start, as ISO 8601. None is unknown."""
+    """The process of a run. `since` is its start, as ISO 8601. None is unknown.
+
+    `identity` is that of `core.process_identity`: no other process has it.
+    """
 
     pid: int | None = None
     host: str | None = None
     since: str | None = None
+    identity: str | None = None
 
     def __str__(self) -> str:
         return f"process {self.pid or '?'} on {self.host or '?'}"
@@ -28,7 +33,7 @@ class FinishedRun:
     """A run that has ended. Times are ISO 8601 in UTC.
 
     `ending` is `killed` for a run without an end of its own. `errors` are reports by the name of
-    the query, receiver or `run`.
+    the query, receiver or `run`. `exit_code` is that of the process; None if it is not known.
     """
 
     id: str
@@ -36,6 +41,7 @@ class FinishedRun:
     ended: str
     ending: str
     version: str | None = None
+    exit_code: int | None = None
     errors: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
@@ -45,12 +51,16 @@ class Status:
 
     `owner` is the current run. `numbers` are the metrics of the current run, or of the last one;
     None while a run starts and before the first run. `runs` are the finished runs, last first.
+    `stopping` is whether a stop of the run is requested. `age` is the time since the run has
+    written the numbers, in seconds.
     """
 
     owner: Owner | None
     numbers: Snapshot | None
     runs: tuple[FinishedRun, ...]
     complete: bool
+    stopping: bool = False
+    age: float = 0.0
 
     @property
     def starting(self) -> bool:
@@ -68,9 +78,14 @@ class Status:
         """Reads the status from a state directory, which need not exist."""
         owner = current_owner(state)
         numbers: Snapshot | None = state.read("status.json")
-        if owner is not None and numbers and _modified(state) < _timestamp(owner.since):
+        modified = _modified(state) if numbers else 0.0
+        if owner is not None and numbers and modified < _timestamp(owner.since):
             numbers = None
-        return cls(owner, numbers, tuple(history(state)), state.read("complete") is not None)
+        return cls(
+            owner, numbers, tuple(history(state)), state.read("complete") is not None,
+            stopping=owner is not None and _is_stopping(state, numbers),
+            age=max(time.time() - modified, 0.0) if numbers else 0.0,
+        )  # fmt: skip
 
 
 def current_owner(state: StateDirectory) -> Owner | None:
@@ -78,7 +93,7 @@ def current_owner(state: StateDirectory) -> Owner | None:
     owner = state.owner()
     if owner is None:
         return None
-    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"))
+    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"), owner.get("identity"))
 
 
 def history(state: StateDirectory) -> list[FinishedRun]:
@@ -90,6 +105,10 @@ def history(state: StateDirectory) -> list[FinishedRun]:
         FinishedRun(**{name: value for name, value in run.items() if name in names})
         for run in reversed(runs)
     ]
+
+
+def _is_stopping(state: StateDirectory, numbers: Snapshot | None) -> bool:
+    return (state.root / "stop").exists() or bool(numbers and numbers.get("stopping", False))
 
 
 def _modified(state: StateDirectory) -> float:

@@ -1,8 +1,14 @@
-"""The text of pipeline files and of standard input. Every error is a SpecError."""
+"""The text of pipeline files and of standard input. Every error is a SpecError.
+
+An editor has texts that are not saved: `unsaved` lets them take the place of the files.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from penstock.core.errors import SpecError
@@ -15,6 +21,20 @@ from penstock.spec.tree.nodes import File
 
 MAX_BYTES = 10 * 1024 * 1024
 STANDARD_INPUT = "<stdin>"
+
+
+_NOTHING: Mapping[Path, str] = {}
+_UNSAVED: ContextVar[Mapping[Path, str]] = ContextVar("_UNSAVED", default=_NOTHING)
+
+
+@contextmanager
+def unsaved(texts: Mapping[Path, str]) -> Iterator[None]:
+    """Reads these texts in place of the files of the paths, which need not exist."""
+    token = _UNSAVED.set({path.absolute(): text for path, text in texts.items()})
+    try:
+        yield
+    finally:
+        _UNSAVED.reset(token)
 
 
 def read_standard_input() -> str:
@@ -32,6 +52,9 @@ def read_text(path: Path, where: Location | None = None) -> str:
 
 
 def _bytes(path: Path, where: Location | None) -> bytes:
+    text = _UNSAVED.get().get(path.absolute())
+    if text is not None:
+        return text.encode()
     if path.is_dir():
         raise SpecError(
             f"{path} is a directory",

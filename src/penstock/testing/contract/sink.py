@@ -226,7 +226,7 @@ class SinkContract(SinkValuesContract):
 
         def write() -> None:
             for id_ in range(WRITTEN_MEGABYTES):
-                self.write_rows(sink, writer, make_large_row(id_))
+                assert not self.write_rows(sink, writer, make_large_row(id_))
                 written.append(id_)
 
         before = resident_megabytes()

@@ -9,9 +9,10 @@ import pytest
 
 from penstock.sdk import Capability, Format, registry
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import once_per_transport, requires
+from penstock.testing.contract.applies import once_per_transport, requires, run_if
 from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import (
+    Change,
     Row,
     apply_changes,
     make_changes,
@@ -21,6 +22,11 @@ from penstock.testing.contract.rows import (
 from penstock.testing.contract.sink_harness import ReadRows, SinkHarness
 
 KEYS = 50
+_FIRST_VERSIONED = 100
+_requires_no_deletes = run_if(
+    lambda contract: Capability.DELETE not in contract.capabilities,
+    lambda _: "another test checks the same with changes",
+)
 
 
 class SinkPipelineContract(SinkHarness):
@@ -42,6 +48,7 @@ class SinkPipelineContract(SinkHarness):
 
     @once_per_transport
     @requires(Capability.UPSERT)
+    @_requires_no_deletes
     @pytest.mark.spark
     def test_pipeline_upsert_keeps_last_row_of_key(
         self, options: dict[str, Any], table: ReadRows, pipeline: Any
@@ -75,8 +82,11 @@ class SinkPipelineContract(SinkHarness):
     def test_pipeline_applies_changes(
         self, options: dict[str, Any], table: ReadRows, pipeline: Any
     ) -> None:
-        """Writes changes in three batches of two partitions, over a failed run, by Spark."""
-        changes = make_changes()
+        """Writes changes, and several rows of each key, over a failed run, by Spark.
+
+        The rows are written in three batches of two partitions.
+        """
+        changes = _add_versions(make_changes())
         schema = sample.SIMPLE.append(pa.field("_op", pa.string()))
         rows = [{**row, "_op": operation} for operation, row in changes]
         columns = {"operation_column": "_op", "primary_key": ["id"]}
@@ -87,6 +97,17 @@ class SinkPipelineContract(SinkHarness):
         run.disable_failure()
         assert not run.run(source=source, sink=sink).errors
         assert sort_by_id(table(sample.SIMPLE)) == apply_changes(changes)
+
+
+def _add_versions(changes: list[Change]) -> list[Change]:
+    """Returns changes with several inserts of other keys after each of them."""
+    versions = make_versions(len(changes))
+    count = len(versions) // len(changes)
+    mixed: list[Change] = []
+    for number, change in enumerate(changes):
+        rows = versions[number * count : (number + 1) * count]
+        mixed += [change, *(("i", {**row, "id": _FIRST_VERSIONED + row["id"]}) for row in rows)]
+    return mixed
 
 
 def _create_source_node(rows: list[Row], schema: pa.Schema, **options: Any) -> dict[str, Any]:

@@ -1,0 +1,62 @@
+"""Catalog of a directory: the files in it that are whole pipelines."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock.core.errors import UserError
+from penstock.spec.front_end import DEFAULT, SCRIPT_SUFFIX, is_test_file, language_of
+
+SUFFIXES = frozenset({".yaml", ".yml", ".json", ".toml", SCRIPT_SUFFIX})
+"""The suffixes of files that may be pipelines."""
+MAX_FILES = 2_000
+_SECTIONS = tuple(
+    re.compile(rf'^\s{{0,2}}"?{name}"?\s*:', re.MULTILINE) for name in ("sources", "sinks")
+)
+_INSERT = re.compile(r"^\s*INSERT\s+INTO\b", re.IGNORECASE | re.MULTILINE)
+
+
+def pipeline_files(directory: Path) -> list[Path]:
+    """Returns the files of a directory and its subdirectories that are pipelines, by name.
+
+    A YAML file is a pipeline if it has sources and sinks, a script if it has an INSERT, and a file
+    of another system if its front end recognizes it. Hidden directories, symbolic links and files
+    of test cases are left out. Raises UserError without the directory.
+    """
+    if not directory.is_dir():
+        raise UserError(f"{directory} is no directory", code="missing-file")
+    return sorted(path for path in _files(directory) if _is_pipeline(path))
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    found = 0
+    for root, directories, names in os.walk(directory):
+        directories[:] = sorted(name for name in directories if not name.startswith("."))
+        for name in names:
+            path = Path(root, name)
+            if path.suffix in SUFFIXES and not path.is_symlink() and not name.startswith("."):
+                found += 1
+                if found > MAX_FILES:
+                    raise UserError(
+                        f"{directory} has more than {MAX_FILES} files that may be pipelines",
+                        code="too-many-files", hint="Choose a directory of pipelines only.",
+                    )  # fmt: skip
+                yield path
+
+
+def _is_pipeline(path: Path) -> bool:
+    if is_test_file(path):
+        return False
+    language = language_of(str(path))
+    if language not in (DEFAULT, "sql"):
+        return True
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return False
+    if language == "sql":
+        return _INSERT.search(text) is not None
+    return all(section.search(text) for section in _SECTIONS)

@@ -1,0 +1,99 @@
+"""`penstock serve`: the server of many pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from penstock.core.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from penstock.server.server import Server
+    from penstock.server.settings import Settings
+
+Directory = Annotated[Path, Parameter(name="DIR", help="The directory of the pipeline files.")]
+Data = Annotated[
+    Path | None,
+    Parameter(metavar="DIR", help="The data of the server; by default DIR/.penstock/server."),
+]
+Host = Annotated[str, Parameter(metavar="NAME", help="The address to listen on.")]
+Port = Annotated[int, Parameter(metavar="N", help="The port to listen on.")]
+Store = Annotated[
+    str | None,
+    Parameter(metavar="URL", help="A PostgreSQL database of the store; by default SQLite in data."),
+]
+Environment = Annotated[
+    tuple[str, ...],
+    Parameter(name="--env", metavar="NAME", help="A variable for the runs; may be repeated."),
+]
+Hosts = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--allow-host", metavar="NAME",
+        help="Another name by which clients call the server; may be repeated.",
+    ),
+]  # fmt: skip
+Certificate = Annotated[
+    Path | None, Parameter(name="--tls-cert", metavar="FILE", help="The certificate of TLS.")
+]
+Key = Annotated[Path | None, Parameter(name="--tls-key", metavar="FILE", help="The key of TLS.")]
+InsecureHttp = Annotated[
+    bool, Parameter(help="Permit an address beyond this machine without TLS, as behind a proxy.")
+]
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def serve(
+    directory: Directory = Path(),
+    /,
+    *,
+    data: Data = None,
+    host: Host = "127.0.0.1",
+    port: Port = 7077,
+    store: Store = None,
+    env: Environment = (),
+    allow_host: Hosts = (),
+    tls_cert: Certificate = None,
+    tls_key: Key = None,
+    insecure_http: InsecureHttp = False,
+) -> None:
+    """Serve the pipelines of a directory: an API that starts, stops, changes and watches them.
+
+    Each pipeline runs as a process of its own, which goes on when the server ends, and which the
+    server adopts when it starts again. The first start prints an address to log in with. A user
+    who may edit pipelines may run code with the rights of the server.
+
+      penstock serve pipelines
+      penstock serve pipelines --env SHOP_PASSWORD --env KAFKA_BROKERS
+    """
+    try:
+        from penstock.server import server
+    except ModuleNotFoundError as error:
+        raise MissingExtra.of("server", error.name or "fastapi") from error
+    from penstock.core import log
+    from penstock.server.settings import Settings
+
+    if (tls_cert is None) != (tls_key is None):
+        raise UserError(
+            "expected --tls-cert and --tls-key, found one of them", code="invalid-option",
+            hint="Pass both options.",
+        )  # fmt: skip
+    if host not in LOOPBACK and tls_cert is None and not insecure_http:
+        raise UserError(
+            f"the server would listen on {host} without TLS", code="insecure-http",
+            hint="Pass --tls-cert and --tls-key, or --insecure-http behind a proxy with TLS.",
+        )  # fmt: skip
+    root = directory.absolute()
+    settings = Settings(
+        root, (data or root / ".penstock" / "server").absolute(), host, port, store,
+        tuple(env), hosts=frozenset(allow_host), certificate=tls_cert, key=tls_key,
+    )  # fmt: skip
+    server.serve(settings, log.make(), lambda started: _print_start(settings, started))
+
+
+def _print_start(settings: Settings, server: Server) -> None:
+    print(f"serving {settings.directory} at {settings.url}", flush=True)
+    if server.login_code is not None:
+        print(f"log in at {settings.url}/login#code={server.login_code}", flush=True)

@@ -1,0 +1,45 @@
+"""Error codes of `penstock serve` and its API, each with its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SERVER_CODES: Mapping[str, str] = {
+    "already-serving": "Another server uses the data directory.",
+    "body-too-large": "The body of a request is too large.",
+    "existing-pipeline": "A pipeline of this name exists.",
+    "existing-token": "The user has a token of this name.",
+    "existing-user": "A user of this name exists.",
+    "failed": "A run failed for a reason that its history does not have.",
+    "forbidden": "The user does not have the right that a request requires.",
+    "insecure-http": "The server would listen beyond this machine without TLS.",
+    "invalid-host": "The header Host of a request is not a name of the server.",
+    "json-required": "The body of a request is not of the type application/json.",
+    "killed": "The process of a run was killed.",
+    "last-admin": "No user with the right admin would remain.",
+    "never-run": "The pipeline has never run.",
+    "no-such-method": "The path of a request does not accept its method.",
+    "no-such-path": "The server does not have the path of a request.",
+    "not-authenticated": "A request has no valid token.",
+    "other-site": "A request comes from a page of another site.",
+    "own-file": "A pipeline is a file that only its owner removes.",
+    "run-not-started": "A run ended before its start.",
+    "short-password": "A password is too short.",
+    "silent": "A run writes no status.",
+    "slow-batch": "A batch has been under way for long.",
+    "stopped-by": "A user stopped the pipeline.",
+    "store-failed": "The database of the server failed.",
+    "store-not-opened": "The database of the server cannot be opened.",
+    "too-many-files": "A directory has too many files.",
+    "too-many-logins": "There were too many logins from one address.",
+    "too-many-streams": "A user has too many open streams of events.",
+    "unknown-pipeline": "The server has no pipeline of this ID.",
+    "unknown-right": "A right does not exist.",
+    "unknown-token": "The user has no token of this ID.",
+    "unknown-user": "The server has no user of this name.",
+    "unknown-version": "The pipeline has no version of this number.",
+    "worker-ended": "A worker process of the server has ended.",
+    "workers-busy": "All workers of the server are busy.",
+    "wrong-code": "A code of a login is invalid or was used.",
+    "wrong-password": "The name or the password of a login is wrong.",
+}

@@ -1,0 +1,62 @@
+"""The application: all routes, with authentication, errors and protection."""
+
+from __future__ import annotations
+
+import socket
+
+from fastapi import FastAPI
+
+from penstock.core.log import Log
+from penstock.core.version import __version__
+from penstock.server.api import (
+    components,
+    dead_letters,
+    events,
+    monitoring,
+    pipelines,
+    sessions,
+)
+from penstock.server.api.errors import add_error_handlers
+from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
+from penstock.server.service import Service
+from penstock.server.settings import Settings
+from penstock.server.store.accounts import Accounts
+from penstock.server.store.audit import Audit
+
+PREFIX = "/api/v1"
+ROUTERS = (
+    pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
+)  # fmt: skip
+OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def make_application(
+    settings: Settings, service: Service, accounts: Accounts, audit: Audit, log: Log
+) -> FastAPI:
+    """Returns the application of a server.
+
+    Raises AssertionError if a route requires no right: a defect of Penstock.
+    """
+    unprotected = unprotected_routes((*ROUTERS, monitoring.router), OPEN_PATHS)
+    assert not unprotected, f"routes without a right: {unprotected}"
+    app = FastAPI(
+        title="Penstock", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
+        max_body_size=MAX_BODY,
+    )  # fmt: skip
+    app.state.settings, app.state.service, app.state.log = settings, service, log
+    app.state.accounts, app.state.audit = accounts, audit
+    app.state.login_limit, app.state.streams = sessions.LoginLimit(), events.Streams()
+    for router in ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    app.include_router(monitoring.router)
+    add_error_handlers(app)
+    app.add_middleware(Protection, hosts=_hosts(settings))
+    return app
+
+
+def _hosts(settings: Settings) -> frozenset[str]:
+    """Returns the names by which the server is called."""
+    own = {settings.host.lower(), socket.gethostname().lower()} - {"0.0.0.0", "::"}
+    bracketed = {f"[{name}]" if ":" in name else name for name in own}
+    return LOOPBACK | bracketed | {name.lower() for name in settings.hosts}

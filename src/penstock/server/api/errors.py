@@ -1,0 +1,73 @@
+"""Answers with errors: a list of errors of the shape of `core.error_report.to_dicts`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from penstock.core.error_report import to_dicts
+from penstock.core.errors import PenstockError
+from penstock.server.api.security import RequestError
+from penstock.server.service import CheckFailed
+from penstock.server.workers.pool import WorkerError
+
+NOT_FOUND = frozenset({
+    "unknown-pipeline", "unknown-version", "unknown-user", "unknown-token", "no-dead-letter",
+})  # fmt: skip
+"""The codes whose status is 404."""
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Lets all errors of an application be answered in one shape."""
+    app.add_exception_handler(PenstockError, _penstock_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected_error)
+
+
+def _penstock_error(request: Request, error: Any) -> JSONResponse:
+    if isinstance(error, WorkerError):
+        return JSONResponse({"errors": error.errors}, _status(error.code, error.status))
+    if isinstance(error, CheckFailed):
+        return JSONResponse({"errors": error.errors, "changes": error.changes}, 422)
+    status = error.status if isinstance(error, RequestError) else error.policy.http_status
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"errors": to_dicts(error)}, _status(error.code, status), headers)
+
+
+def _status(code: str, status: int) -> int:
+    return 404 if code in NOT_FOUND else status
+
+
+def _invalid_request(request: Request, error: Any) -> JSONResponse:
+    errors = [
+        {"code": "invalid-request", "message": f"{_place(each['loc'])}: {each['msg']}"}
+        for each in error.errors()
+    ]
+    return JSONResponse({"errors": errors}, 422)
+
+
+def _place(location: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, location[1:])) or str(location[0])
+
+
+def _http_error(request: Request, error: Any) -> JSONResponse:
+    found = RequestError(error.status_code, str(error.detail), code=error_code(error.status_code))
+    return JSONResponse({"errors": to_dicts(found)}, error.status_code, error.headers)
+
+
+def error_code(status: int) -> str:
+    """Returns the code of an error of the framework."""
+    if status == 413:
+        return "body-too-large"
+    return "no-such-path" if status == 404 else "no-such-method"
+
+
+def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
+    request.app.state.log.error("request failed", path=request.url.path, error=repr(error))
+    content = {"code": "bug", "message": "the server has a defect; its log has the error"}
+    return JSONResponse({"errors": [content]}, 500)

@@ -1,0 +1,89 @@
+"""The stream of changes of all pipelines, as server-sent events.
+
+The first event `pipelines` has all summaries. Each later one has the summaries that changed and the
+IDs of those that are gone. An event `age` follows at least every ten seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import StreamingResponse
+
+from penstock.server.api.context import TheService
+from penstock.server.api.security import RequestError, Viewer
+from penstock.server.service import Service
+
+router = APIRouter(tags=["pipelines"])
+PERIOD = 2.0
+AGE_SECONDS = 10.0
+STREAMS_PER_USER = 8
+
+
+class Streams:
+    """The open streams of a server, limited for each user."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self.closed = threading.Event()
+
+    def open(self, user: str) -> None:
+        """Counts a stream. Raises RequestError with the status 429 above the limit."""
+        with self._lock:
+            if self._counts.get(user, 0) >= STREAMS_PER_USER:
+                raise RequestError(
+                    429, f'the user "{user}" has {STREAMS_PER_USER} open streams',
+                    code="too-many-streams", hint="Close other windows of the console.",
+                )  # fmt: skip
+            self._counts[user] = self._counts.get(user, 0) + 1
+
+    def close(self, user: str) -> None:
+        """Counts the end of a stream."""
+        with self._lock:
+            self._counts[user] -= 1
+
+    def close_all(self) -> None:
+        """Ends all streams, before the end of the server."""
+        self.closed.set()
+
+
+@router.get("/events", response_class=StreamingResponse)
+def follow_pipelines(request: Request, user: Viewer, service: TheService) -> StreamingResponse:
+    """Streams the changes of all pipelines as server-sent events."""
+    streams: Streams = request.app.state.streams
+    streams.open(user.name)
+    return StreamingResponse(
+        _events(service, streams, user.name), media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )  # fmt: skip
+
+
+def _events(service: Service, streams: Streams, user: str) -> Iterator[str]:
+    known: dict[str, dict[str, Any]] = {}
+    sent = 0.0
+    try:
+        while not streams.closed.is_set():
+            current = {each.id: asdict(each) for each in service.summaries()}
+            changed = [facts for id, facts in current.items() if known.get(id) != facts]
+            gone = sorted(known.keys() - current.keys())
+            if changed or gone or not sent:
+                yield _event("pipelines", {"changed": changed, "gone": gone})
+                sent = time.monotonic()
+            elif time.monotonic() - sent >= AGE_SECONDS:
+                yield _event("age", {})
+                sent = time.monotonic()
+            known = current
+            streams.closed.wait(PERIOD)
+    finally:
+        streams.close(user)
+
+
+def _event(name: str, content: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(content)}\n\n"

@@ -1,0 +1,100 @@
+"""Bodies of requests. Unknown keys are errors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAX_TEXT = 512 * 1024
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Note = Annotated[str, Field(max_length=500)]
+Password = Annotated[str, Field(max_length=1000)]
+Level = Literal["static", "plan", "connect", "sample"]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NewPipeline(Body):
+    """A pipeline to create. `text` is YAML, SQL, or a file of another system."""
+
+    name: Name
+    text: Text
+    note: Note = ""
+
+
+class Draft(Body):
+    """A text to check. Without a text the file of the pipeline is checked."""
+
+    text: Text | None = None
+    level: Level = "static"
+
+
+class NewDraft(Body):
+    """A text of a pipeline that does not exist yet, to check."""
+
+    name: Name
+    text: Text
+    level: Level = "static"
+
+
+class Application(Body):
+    """A text to apply. `fresh` resets the state, which loses offsets and open windows."""
+
+    text: Text
+    note: Note = ""
+    fresh: bool = False
+
+
+class Fresh(Body):
+    """`fresh` resets the state before the start."""
+
+    fresh: bool = False
+
+
+class Letters(Body):
+    """Dead letters by ID; None is all of them."""
+
+    ids: Annotated[list[str], Field(max_length=100_000)] | None = None
+    force: bool = False
+
+
+class LetterIds(Body):
+    ids: Annotated[list[str], Field(min_length=1, max_length=100_000)]
+
+
+class Login(Body):
+    name: Name
+    password: Password
+
+
+class Code(Body):
+    """The code of the address that the server prints at its first start."""
+
+    code: Annotated[str, Field(max_length=200)]
+
+
+class NewUser(Body):
+    name: Name
+    rights: list[str]
+    password: Password | None = None
+
+
+class ChangedUser(Body):
+    rights: list[str] | None = None
+    password: Password | None = None
+
+
+class OwnPassword(Body):
+    password: Password
+
+
+class NewToken(Body):
+    """A token for a program. `rights` limit those of the user; `days` is its lifetime."""
+
+    name: Name
+    rights: list[str] | None = None
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None

@@ -1,0 +1,133 @@
+"""Routes of pipelines: list, create, check, apply, versions, start and stop."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Query
+
+from penstock.server.api.context import TheAudit, TheService
+from penstock.server.api.models import Application, Draft, Fresh, NewDraft, NewPipeline
+from penstock.server.api.security import DataReader, Editor, Operator, Viewer
+
+router = APIRouter(tags=["pipelines"])
+PATH = "/pipelines/{id}"
+
+
+@router.get("/pipelines")
+def list_pipelines(user: Viewer, service: TheService) -> list[dict[str, Any]]:
+    """Returns all pipelines with their health, worst first."""
+    return [asdict(each) for each in service.summaries()]
+
+
+@router.post("/pipelines", status_code=201)
+def create_pipeline(
+    body: NewPipeline, user: Editor, service: TheService, audit: TheAudit
+) -> dict[str, Any]:
+    """Creates a pipeline from a valid text. It does not run yet."""
+    id = service.create(body.name, body.text, user.name, body.note)
+    audit.record(user.name, "create", id, name=body.name)
+    return asdict(service.summary(id))
+
+
+@router.post("/check")
+def check_new_pipeline(body: NewDraft, user: Editor, service: TheService) -> dict[str, Any]:
+    """Checks a text of a pipeline that does not exist yet."""
+    return service.check_new(body.name, body.text, body.level)
+
+
+@router.get(PATH)
+def show_pipeline(id: str, user: Viewer, service: TheService) -> dict[str, Any]:
+    """Returns a pipeline with its nodes, queries, text and metrics."""
+    return service.detail(id)
+
+
+@router.delete(PATH, status_code=204)
+def delete_pipeline(id: str, user: Editor, service: TheService, audit: TheAudit) -> None:
+    """Deletes a stopped pipeline that the API has created, or whose file is gone."""
+    name = service.summary(id).name
+    service.delete(id)
+    audit.record(user.name, "delete", id, name=name)
+
+
+@router.post(PATH + "/check")
+def check_pipeline(id: str, body: Draft, user: Editor, service: TheService) -> dict[str, Any]:
+    """Checks a text of a pipeline: errors, warnings, columns, and changes of its state."""
+    return service.check(id, body.text, body.level)
+
+
+@router.post(PATH + "/apply")
+def apply_text(
+    id: str, body: Application, user: Editor, service: TheService, audit: TheAudit
+) -> dict[str, Any]:
+    """Applies a text as a new version. A running pipeline restarts; its state continues."""
+    version = service.apply(id, body.text, user.name, note=body.note, fresh=body.fresh)
+    audit.record(user.name, "apply", id, version=version.number, fresh=body.fresh)
+    return asdict(version)
+
+
+@router.get(PATH + "/versions")
+def list_versions(id: str, user: Viewer, service: TheService) -> list[dict[str, Any]]:
+    """Returns the versions of a pipeline, last first."""
+    return [asdict(version) for version in service.versions(id)]
+
+
+@router.get(PATH + "/versions/{number}")
+def show_version(id: str, number: int, user: Viewer, service: TheService) -> dict[str, Any]:
+    """Returns a version of a pipeline."""
+    return asdict(service.version(id, number))
+
+
+@router.post(PATH + "/versions/{number}/roll-back")
+def roll_back(
+    id: str, number: int, body: Fresh, user: Editor, service: TheService, audit: TheAudit
+) -> dict[str, Any]:
+    """Applies the text of an earlier version as a new one."""
+    version = service.roll_back(id, number, user.name, fresh=body.fresh)
+    audit.record(user.name, "roll back", id, to=number, version=version.number)
+    return asdict(version)
+
+
+@router.post(PATH + "/start")
+def start_pipeline(
+    id: str, body: Fresh, user: Operator, service: TheService, audit: TheAudit
+) -> dict[str, Any]:
+    """Starts a pipeline."""
+    service.start(id, user.name, fresh=body.fresh)
+    audit.record(user.name, "start", id, fresh=body.fresh)
+    return asdict(service.summary(id))
+
+
+@router.post(PATH + "/stop")
+def stop_pipeline(id: str, user: Operator, service: TheService, audit: TheAudit) -> dict[str, Any]:
+    """Stops a pipeline after its current batch."""
+    service.stop(id, user.name)
+    audit.record(user.name, "stop", id)
+    return asdict(service.summary(id))
+
+
+@router.post(PATH + "/restart")
+def restart_pipeline(
+    id: str, body: Fresh, user: Operator, service: TheService, audit: TheAudit
+) -> dict[str, Any]:
+    """Stops a pipeline after its current batch, and starts it again."""
+    service.restart(id, user.name, fresh=body.fresh)
+    audit.record(user.name, "restart", id, fresh=body.fresh)
+    return asdict(service.summary(id))
+
+
+@router.get(PATH + "/runs")
+def list_runs(id: str, user: Viewer, service: TheService) -> list[dict[str, Any]]:
+    """Returns the runs of a pipeline, last first, with their errors."""
+    return service.runs(id)
+
+
+@router.get(PATH + "/logs")
+def show_logs(
+    id: str, user: DataReader, service: TheService, run: str | None = None,
+    level: str = "info", text: str | None = None,
+    limit: int = Query(500, ge=1, le=5000),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Returns the last lines of the log of a pipeline, oldest first."""
+    return service.logs(id, run=run, level=level, text=text, limit=limit)

@@ -1,0 +1,117 @@
+"""Catalog of the server: the pipelines of its directories, with the facts of their files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.catalog import pipeline_files
+from penstock.core.errors import PenstockError, UserError
+from penstock.core.version import __version__
+from penstock.server.store.pipelines import Pipelines, digest_of
+from penstock.server.workers.pool import WorkerPool
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """The facts of a pipeline file. `state` is the state directory; None for an invalid file.
+
+    `digest` is the SHA-256 of the text.
+    """
+
+    id: str
+    file: Path
+    name: str
+    language: str
+    state: Path | None = None
+    nodes: Sequence[Mapping[str, Any]] = ()
+    queries: Sequence[Mapping[str, Any]] = ()
+    bounded: bool | None = None
+    errors: Sequence[Mapping[str, Any]] = ()
+    warnings: Sequence[Mapping[str, Any]] = ()
+    digest: str = ""
+    stamp: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, id: str, file: Path, facts: Mapping[str, Any], stamp: str) -> CatalogEntry:
+        """Returns the entry of a file from the facts of the operation `describe`."""
+        state = facts["state"] and file.parent / facts["state"]
+        digest = digest_of(read_text(file))
+        return cls(id, file, **{**facts, "state": state or None}, digest=digest, stamp=stamp)
+
+
+def read_text(file: Path) -> str:
+    """Returns the text of a pipeline file. Bytes that are not UTF-8 are replaced.
+
+    Raises UserError if the file cannot be read.
+    """
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UserError(
+            f"the file {file.name} cannot be read: {error.strerror}", code="unreadable-file",
+            hint="Restore the file, or delete the pipeline.",
+        ) from error  # fmt: skip
+
+
+class Catalog:
+    """The pipelines of several directories. Safe for several threads."""
+
+    def __init__(
+        self, directories: Sequence[Path], pipelines: Pipelines, workers: WorkerPool
+    ) -> None:
+        self._directories, self._pipelines, self._workers = directories, pipelines, workers
+        self._entries: dict[str, CatalogEntry] = {}
+        self._lock = threading.Lock()
+
+    def entry(self, id: str) -> CatalogEntry | None:
+        """Returns the entry of a pipeline; None if its file does not exist."""
+        return self._entries.get(id)
+
+    def entries(self) -> list[CatalogEntry]:
+        """Returns all entries, by name."""
+        return sorted(self._entries.values(), key=lambda entry: (entry.name, str(entry.file)))
+
+    def refresh(self) -> None:
+        """Reads new and changed files. A pipeline without a file has no entry from then on."""
+        with self._lock:
+            known = {pipeline.file: pipeline.id for pipeline in self._pipelines.all()}
+            found = {}
+            for directory in self._directories:
+                for file in pipeline_files(directory):
+                    id = known.get(str(file)) or self._pipelines.add(str(file))
+                    found[id] = self._read(id, file)
+            self._entries = {id: entry for id, entry in found.items() if entry is not None}
+
+    def reread(self, id: str) -> CatalogEntry | None:
+        """Reads the file of a pipeline again, and returns its entry."""
+        with self._lock:
+            entry = self._entries.pop(id, None)
+            file = entry.file if entry is not None else Path(self._pipelines.get(id).file)
+            found = self._read(id, file)
+            if found is not None:
+                self._entries[id] = found
+            return found
+
+    def _read(self, id: str, file: Path) -> CatalogEntry | None:
+        try:
+            status = file.stat()
+        except OSError:
+            return None
+        stamp = f"{__version__}:{status.st_mtime_ns}:{status.st_size}"
+        known = self._entries.get(id)
+        if known is not None and known.stamp == stamp:
+            return known
+        try:
+            facts = self._pipelines.facts(id, stamp)
+            if facts is None:
+                facts = self._workers.call("describe", file)
+                if not facts["errors"]:  # an error may end without a change of the file
+                    self._pipelines.set_facts(id, stamp, facts)
+            return CatalogEntry.of(id, file, facts, stamp)
+        except PenstockError as error:
+            errors = [{"code": error.code, "message": error.message, "hint": error.hint}]
+            return CatalogEntry(id, file, file.stem, "yaml", errors=errors)

@@ -1,0 +1,328 @@
+"""Operations on the pipelines of a server, for the API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from penstock.core.errors import PenstockError, StateError, UserError
+from penstock.core.files.durable import replace_durably
+from penstock.core.files.private_files import create_directory
+from penstock.observe.snapshot import Snapshot
+from penstock.runtime.health import Health
+from penstock.runtime.state.status import FinishedRun
+from penstock.server.catalog import Catalog, CatalogEntry, read_text
+from penstock.server.settings import Settings
+from penstock.server.store.pipelines import Pipelines, StoredPipeline, Version, digest_of
+from penstock.server.supervision.run_log import LogFilter, read_log
+from penstock.server.supervision.supervisor import Supervisor
+from penstock.server.workers.pool import WorkerPool
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+CHECK_SECONDS = {"static": 10.0, "plan": 120.0, "connect": 180.0, "sample": 240.0}
+Level = Literal["static", "plan", "connect", "sample"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A pipeline in a list. `changed` is whether its file differs from the applied version."""
+
+    id: str
+    name: str
+    file: str
+    language: str
+    health: Health
+    wish: str
+    version: int | None
+    changed: bool
+    rows_per_second: float
+    lag: int | None
+    dead_letters: int
+
+
+class Service:
+    """The pipelines of a server. Safe for several threads."""
+
+    def __init__(
+        self, settings: Settings, pipelines: Pipelines, catalog: Catalog, supervisor: Supervisor,
+        workers: WorkerPool,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._pipelines, self._catalog = pipelines, catalog
+        self._supervisor, self._workers = supervisor, workers
+
+    # Reading
+
+    @property
+    def ready(self) -> bool:
+        """Whether all pipelines have been compared once."""
+        return self._supervisor.ready
+
+    def numbers(self, id: str) -> Snapshot | None:
+        """Returns the metrics of the last run of a pipeline."""
+        supervised = self._supervisor.find(id)
+        return supervised.status.numbers if supervised and supervised.status else None
+
+    def logs(
+        self, id: str, *, run: str | None, level: str, text: str | None, limit: int
+    ) -> list[dict[str, Any]]:
+        """Returns the last lines of the log of a pipeline, oldest first."""
+        directory = self._settings.logs / self._pipelines.get(id).id
+        return read_log(directory, LogFilter(run, level, text), limit)
+
+    def summaries(self) -> list[Summary]:
+        """Returns all pipelines, the worst health first."""
+        found = [self._summary(pipeline) for pipeline in self._pipelines.all()]
+        return sorted(found, key=lambda each: (-each.health.severity, each.name))
+
+    def summary(self, id: str) -> Summary:
+        """Returns one pipeline as in a list. Raises UserError for an unknown ID."""
+        return self._summary(self._pipelines.get(id))
+
+    def detail(self, id: str) -> dict[str, Any]:
+        """Returns a pipeline with its nodes, queries, errors, text and the numbers of its run."""
+        summary, entry = self.summary(id), self._catalog.entry(id)
+        supervised = self._supervisor.find(id)
+        status = supervised.status if supervised else None
+        facts = asdict(entry) if entry is not None else {}
+        return {
+            **asdict(summary),
+            **{name: facts.get(name, []) for name in ("nodes", "queries", "errors", "warnings")},
+            "bounded": facts.get("bounded"),
+            "state": str(entry.state) if entry and entry.state else None,
+            "text": self._text_or_none(entry),
+            "numbers": status.numbers if status else None,
+            "owner": asdict(status.owner) if status and status.owner else None,
+        }
+
+    @staticmethod
+    def _text_or_none(entry: CatalogEntry | None) -> str | None:
+        with suppress(UserError):
+            return read_text(entry.file) if entry is not None else None
+        return None
+
+    def runs(self, id: str) -> list[dict[str, Any]]:
+        """Returns the runs of a pipeline, last first, with version and author if known."""
+        supervised = self._supervisor.find(self._pipelines.get(id).id)
+        finished = supervised.status.runs if supervised and supervised.status else ()
+        starts = {start.run: start for start in self._pipelines.starts(id)}
+        known = [_run(run, starts.get(run.id)) for run in finished]
+        current = [start for run, start in starts.items() if not start.ended]
+        ids = {run["id"] for run in known}
+        return [
+            *({"id": start.run, "began": start.time, "ended": None, "ending": None, "errors": {},
+               "pipeline_version": start.version, "author": start.author}
+              for start in current if start.run not in ids),
+            *known,
+        ]  # fmt: skip
+
+    def versions(self, id: str) -> list[Version]:
+        """Returns the versions of a pipeline, last first."""
+        return self._pipelines.versions(self._pipelines.get(id).id)
+
+    def version(self, id: str, number: int) -> Version:
+        """Returns a version. Raises UserError for an unknown number."""
+        return self._pipelines.version(self._pipelines.get(id).id, number)
+
+    # Checks
+
+    def check(self, id: str, text: str | None, level: Level) -> dict[str, Any]:
+        """Returns the result of a check of a text, by default that of the file."""
+        file = self._require(id).file
+        return self._check(file, text, level)
+
+    def check_new(self, name: str, text: str, level: Level) -> dict[str, Any]:
+        """Returns the result of a check of a pipeline that does not exist yet."""
+        return self._check(self._new_file(name, text), text, level)
+
+    def _check(self, file: Path, text: str | None, level: Level) -> dict[str, Any]:
+        seconds = CHECK_SECONDS[level]
+        return self._workers.call("check", file, text=text, timeout=seconds, level=level)
+
+    # Changes
+
+    def create(self, name: str, text: str, author: str, note: str = "") -> str:
+        """Creates a pipeline from a valid text and returns its ID.
+
+        Raises UserError for an invalid or existing name, and CheckFailed for an invalid text.
+        """
+        file = self._new_file(name, text)
+        if file.exists():
+            raise StateError(
+                f'the pipeline "{name}" exists', code="existing-pipeline",
+                hint="Choose another name, or apply the text to the existing pipeline.",
+            )  # fmt: skip
+        self._require_valid(self._check(file, text, "static"))
+        create_directory(file.parent)
+        replace_durably(file, text)
+        id = self._pipelines.add(str(file))
+        self._pipelines.add_version(id, text, author, note or "created")
+        self._catalog.reread(id)
+        return id
+
+    def apply(
+        self, id: str, text: str, author: str, *, note: str = "", fresh: bool = False
+    ) -> Version:
+        """Writes a new text to a pipeline's file, and restarts the pipeline if it runs.
+
+        Raises CheckFailed, before anything stops, for an invalid text and for changes that the
+        state does not support, unless `fresh` resets the state.
+        """
+        file = self._require(id).file
+        found = self._check(file, text, "plan")
+        if fresh:
+            found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
+            found["ok"] = not found["errors"]
+        self._require_valid(found)
+        self._record_current(id, file)
+        replace_durably(file, text)
+        version = self._pipelines.add_version(id, text, author, note)
+        self._catalog.reread(id)
+        if self._pipelines.get(id).wish != "stopped":
+            self._wish(id, "restarted", author, fresh=fresh)
+        return version
+
+    def roll_back(self, id: str, number: int, author: str, *, fresh: bool = False) -> Version:
+        """Applies the text of an earlier version, by the same checks as `apply`."""
+        text = self.version(id, number).text
+        return self.apply(id, text, author, note=f"roll back to version {number}", fresh=fresh)
+
+    def start(self, id: str, author: str, *, fresh: bool = False) -> None:
+        """Wishes that a pipeline runs. Raises CheckFailed for an invalid file."""
+        entry = self._require(id)
+        if entry.errors:
+            raise CheckFailed([dict(error) for error in entry.errors])
+        self._record_current(id, entry.file)
+        self._wish(id, "running", author, fresh=fresh)
+
+    def stop(self, id: str, author: str) -> None:
+        """Wishes that a pipeline stops after its current batch."""
+        self._wish(id, "stopped", author)
+
+    def restart(self, id: str, author: str, *, fresh: bool = False) -> None:
+        """Wishes that a pipeline stops and starts again."""
+        self._require(id)
+        self._wish(id, "restarted", author, fresh=fresh)
+
+    def delete(self, id: str) -> None:
+        """Removes a stopped pipeline from the server; its file if the API created it.
+
+        The state directory remains. Raises StateError while the pipeline runs.
+        """
+        pipeline = self._pipelines.get(id)
+        supervised = self._supervisor.find(id)
+        if supervised is not None and supervised.status and supervised.status.owner:
+            raise StateError(
+                "the pipeline runs", code="still-running", hint="Stop the pipeline first."
+            )
+        file = Path(pipeline.file)
+        if not file.is_relative_to(self._settings.created) and file.exists():
+            raise UserError(
+                f"{file.name} is a file of the directory of the server", code="own-file",
+                hint="Remove the file; the pipeline then has none and can be deleted.",
+            )  # fmt: skip
+        file.unlink(missing_ok=True)
+        self._pipelines.remove(id)
+        self._catalog.refresh()
+
+    def dead_letters(self, id: str, operation: str, **arguments: Any) -> dict[str, Any]:
+        """Performs an operation on the dead letters of a pipeline; see `workers.operations`."""
+        file = self._require(id).file
+        seconds = 600.0 if operation == "replay_dead_letters" else 30.0
+        return self._workers.call(operation, file, timeout=seconds, **arguments)
+
+    def _wish(
+        self, id: str, wish: Literal["running", "stopped", "restarted"], author: str,
+        *, fresh: bool = False,
+    ) -> None:  # fmt: skip
+        self._pipelines.get(id)
+        self._pipelines.set_wish(id, wish, author, fresh=fresh)
+        self._supervisor.wake()
+
+    def _record_current(self, id: str, file: Path) -> None:
+        """Adds a version for a text that was changed in the directory, without the server."""
+        text = read_text(file)
+        if self._pipelines.get(id).digest != digest_of(text):
+            self._pipelines.add_version(id, text, "file", "changed in the directory")
+
+    def _require(self, id: str) -> CatalogEntry:
+        self._pipelines.get(id)
+        entry = self._catalog.entry(id) or self._catalog.reread(id)
+        if entry is None:
+            raise UserError(
+                "the file of the pipeline does not exist", code="missing-file",
+                hint="Restore the file, or delete the pipeline.",
+            )  # fmt: skip
+        return entry
+
+    def _new_file(self, name: str, text: str) -> Path:
+        if not NAME.fullmatch(name):
+            raise UserError(
+                f'"{name[:80]}" is no name of a pipeline', code="invalid-name",
+                hint="Use lower-case letters, digits, - and _, at most 64 characters.",
+            )  # fmt: skip
+        suffix = ".sql" if _is_script(text) else ".yaml"
+        return self._settings.created / name / f"{name}{suffix}"
+
+    @staticmethod
+    def _require_valid(result: dict[str, Any]) -> None:
+        if not result["ok"]:
+            raise CheckFailed(result["errors"], result.get("changes", []))
+
+    def _summary(self, pipeline: StoredPipeline) -> Summary:
+        entry, supervised = self._catalog.entry(pipeline.id), self._supervisor.find(pipeline.id)
+        numbers = supervised.status.numbers if supervised and supervised.status else None
+        nodes = list((numbers or {}).get("nodes", {}).values()) if numbers else []
+        lags = [node["lag"] for node in nodes if node["lag"] is not None]
+        running = bool(supervised and supervised.status and supervised.status.owner)
+        return Summary(
+            pipeline.id, entry.name if entry else Path(pipeline.file).stem,
+            self._shown(pipeline.file), entry.language if entry else "",
+            supervised.health if supervised else Health("unknown"), pipeline.wish,
+            pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
+            sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
+            sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0,
+        )  # fmt: skip
+
+    def _shown(self, file: str) -> str:
+        """Returns the path of a file within its directory."""
+        for directory in (self._settings.created, self._settings.directory):
+            if Path(file).is_relative_to(directory):
+                return str(Path(file).relative_to(directory))
+        return Path(file).name
+
+
+class CheckFailed(PenstockError):
+    """The errors of a text that is not applied, and the changes that its state does not support."""
+
+    def __init__(
+        self, errors: list[dict[str, Any]], changes: list[dict[str, Any]] | None = None
+    ) -> None:
+        super().__init__(errors[0]["message"], code=errors[0]["code"], hint=errors[0].get("hint"))
+        self.errors, self.changes = errors, changes or []
+
+
+def _run(run: FinishedRun, start: Any) -> dict[str, Any]:
+    return {
+        **asdict(run),
+        "pipeline_version": start.version if start else None,
+        "author": start.author if start else None,
+    }
+
+
+def _is_script(text: str) -> bool:
+    """Returns whether a text is SQL: its first word is one of SQL's."""
+    for line in _code_lines(text):
+        word = line.split(maxsplit=1)[0].upper()
+        return word in ("CREATE", "INSERT", "SELECT", "SET", "WITH")
+    return False
+
+
+def _code_lines(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.strip() and not line.strip().startswith(("--", "#")):
+            yield line

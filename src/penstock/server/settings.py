@@ -1,0 +1,49 @@
+"""Settings of a server."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DEFAULT_PORT = 7077
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of `penstock serve`.
+
+    `directory` has pipeline files. `data` has the store, keys, logs of runs, and the files of
+    pipelines that the API creates. `environment` names the variables of the server's environment
+    that runs inherit. `python` is whether pipelines may contain Python code. `hosts` are further
+    names of the server in the header Host. `command` is the beginning of the command line of runs.
+    """
+
+    directory: Path
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    store: str | None = None
+    environment: tuple[str, ...] = ()
+    python: bool = True
+    hosts: frozenset[str] = field(default_factory=frozenset)
+    certificate: Path | None = None
+    key: Path | None = None
+    command: tuple[str, ...] = (sys.executable, "-m", "penstock")
+
+    @property
+    def created(self) -> Path:
+        """The directory of the pipelines that the API creates."""
+        return self.data / "pipelines"
+
+    @property
+    def logs(self) -> Path:
+        """The directory of the logs of runs, one directory for each pipeline."""
+        return self.data / "logs"
+
+    @property
+    def url(self) -> str:
+        """The address of the server, for a browser on the same machine."""
+        scheme = "https" if self.certificate else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}"

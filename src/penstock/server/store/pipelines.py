@@ -1,0 +1,190 @@
+"""Pipelines of the store: the wish for each one, its versions, and the starts of its runs."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import delete, func, insert, select, update
+
+from penstock.core.errors import UserError
+from penstock.runtime.state.directory import now
+from penstock.server.store.database import Database
+from penstock.server.store.tables import PIPELINES, STARTS, VERSIONS
+
+Wish = Literal["running", "stopped", "restarted"]
+"""restarted: a run that began before the wish is stopped, and another one started."""
+
+
+@dataclass(frozen=True)
+class StoredPipeline:
+    """A pipeline of the store.
+
+    `file` is the absolute path of its file. `version` is the applied version, and `digest` that of
+    its text; None before the first one. `fresh` is whether its next run resets the state. `failure`
+    is the health of a pipeline whose restart the server has given up.
+    """
+
+    id: str
+    file: str
+    wish: Wish
+    wished_by: str | None
+    wished_at: str | None
+    fresh: bool
+    version: int | None
+    digest: str | None = None
+    failure: dict[str, Any] | None = None
+
+
+_COLUMNS = [PIPELINES.c[name] for name in StoredPipeline.__dataclass_fields__]
+
+
+@dataclass(frozen=True)
+class Version:
+    """An applied text of a pipeline."""
+
+    number: int
+    text: str
+    author: str
+    note: str
+    time: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of a run by the server."""
+
+    run: str
+    pipeline: str
+    version: int | None
+    time: str
+    author: str
+    pid: int | None
+    identity: str | None
+    ended: bool = False
+
+
+class Pipelines:
+    """The pipelines of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> list[StoredPipeline]:
+        """Returns all pipelines, by file."""
+        rows = self._database.rows(select(*_COLUMNS).order_by(PIPELINES.c.file))
+        return [StoredPipeline(**row) for row in rows]
+
+    def get(self, id: str) -> StoredPipeline:
+        """Returns a pipeline. Raises UserError for an unknown ID."""
+        row = self._database.first(select(*_COLUMNS).where(PIPELINES.c.id == id))
+        if row is None:
+            raise UserError("there is no such pipeline", code="unknown-pipeline")
+        return StoredPipeline(**row)
+
+    def add(self, file: str) -> str:
+        """Adds the pipeline of a file and returns its ID; that of a known file."""
+        row = self._database.first(select(PIPELINES.c.id).where(PIPELINES.c.file == file))
+        if row is not None:
+            return str(row["id"])
+        id = secrets.token_hex(5)
+        self._database.execute(insert(PIPELINES).values(id=id, file=file))
+        return id
+
+    def facts(self, id: str, stamp: str) -> dict[str, Any] | None:
+        """Returns the facts of a pipeline's file; None for a file with another stamp."""
+        mine = (PIPELINES.c.id == id) & (PIPELINES.c.stamp == stamp)
+        row = self._database.first(select(PIPELINES.c.facts).where(mine))
+        return row["facts"] if row is not None else None
+
+    def set_facts(self, id: str, stamp: str, facts: dict[str, Any]) -> None:
+        """Stores the facts of a pipeline's file."""
+        values = {"stamp": stamp, "facts": facts}
+        self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
+
+    def remove(self, id: str) -> None:
+        """Removes a pipeline with its versions and starts. Its file and its state remain."""
+        with self._database.transaction() as connection:
+            for table in (VERSIONS, STARTS):
+                connection.execute(delete(table).where(table.c.pipeline == id))
+            connection.execute(delete(PIPELINES).where(PIPELINES.c.id == id))
+
+    def set_wish(self, id: str, wish: Wish, user: str, *, fresh: bool = False) -> None:
+        """Records what a user wishes for a pipeline."""
+        values = {
+            "wish": wish, "wished_by": user, "wished_at": now(), "fresh": fresh, "failure": None,
+        }  # fmt: skip
+        self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
+
+    def give_up(self, id: str, failure: dict[str, Any] | None) -> None:
+        """Records that a pipeline stays as it is after the end of its run.
+
+        `failure` is its health, if the run failed.
+        """
+        values = {"wish": "stopped", "wished_by": None, "wished_at": now(), "failure": failure}
+        self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
+
+    def add_version(self, id: str, text: str, author: str, note: str) -> Version:
+        """Adds a version and makes it the applied one."""
+        with self._database.transaction() as connection:
+            last = connection.execute(
+                select(func.max(VERSIONS.c.number)).where(VERSIONS.c.pipeline == id)
+            ).scalar()
+            version = Version((last or 0) + 1, text, author, note, now())
+            connection.execute(insert(VERSIONS).values(pipeline=id, **version.__dict__))
+            connection.execute(
+                update(PIPELINES)
+                .where(PIPELINES.c.id == id)
+                .values(version=version.number, digest=digest_of(text))
+            )
+        return version
+
+    def versions(self, id: str) -> list[Version]:
+        """Returns the versions of a pipeline, last first."""
+        query = select(VERSIONS).where(VERSIONS.c.pipeline == id)
+        rows = self._database.rows(query.order_by(VERSIONS.c.number.desc()))
+        return [_version(row) for row in rows]
+
+    def version(self, id: str, number: int) -> Version:
+        """Returns a version. Raises UserError for an unknown number."""
+        mine = (VERSIONS.c.pipeline == id) & (VERSIONS.c.number == number)
+        row = self._database.first(select(VERSIONS).where(mine))
+        if row is None:
+            raise UserError(f"there is no version {number}", code="unknown-version")
+        return _version(row)
+
+    def begin_start(self, id: str, run: str, version: int | None, author: str) -> None:
+        """Records that a run is about to start, which fulfils the wish."""
+        with self._database.transaction() as connection:
+            connection.execute(insert(STARTS).values(
+                run=run, pipeline=id, version=version, time=now(), author=author
+            ))  # fmt: skip
+            connection.execute(
+                update(PIPELINES).where(PIPELINES.c.id == id).values(fresh=False, wish="running")
+            )
+
+    def set_process(self, run: str, pid: int, identity: str | None) -> None:
+        """Records the process of a started run."""
+        values = {"pid": pid, "identity": identity}
+        self._database.execute(update(STARTS).where(STARTS.c.run == run).values(values))
+
+    def end_start(self, run: str) -> None:
+        """Records that the server has acted on the end of a run."""
+        self._database.execute(update(STARTS).where(STARTS.c.run == run).values(ended=True))
+
+    def starts(self, id: str, limit: int = 100) -> list[Start]:
+        """Returns the starts of a pipeline, last first."""
+        query = select(STARTS).where(STARTS.c.pipeline == id)
+        rows = self._database.rows(query.order_by(STARTS.c.time.desc()).limit(limit))
+        return [Start(**row) for row in rows]
+
+
+def digest_of(text: str) -> str:
+    """Returns the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _version(row: dict[str, Any]) -> Version:
+    return Version(**{name: row[name] for name in Version.__dataclass_fields__})

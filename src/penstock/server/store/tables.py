@@ -1,0 +1,105 @@
+"""Tables of the store. Times are ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+METADATA = MetaData()
+LAYOUT = 1
+"""Version of the tables."""
+
+STORE = Table("store", METADATA, Column("layout", Integer, nullable=False))
+
+PIPELINES = Table(
+    "pipelines",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("file", String, nullable=False, unique=True),
+    Column("wish", String, nullable=False, default="stopped"),
+    Column("wished_by", String),
+    Column("wished_at", String),
+    Column("fresh", Boolean, nullable=False, default=False),
+    Column("version", Integer),
+    Column("digest", String),
+    Column("failure", JSON(none_as_null=True)),
+    Column("stamp", String),
+    Column("facts", JSON(none_as_null=True)),
+)
+"""`wish` is running, stopped or restarted. `fresh` resets the state at the next start. `version` is
+the applied one, and `digest` the SHA-256 of its text. `failure` is the health after the server has
+given up.
+`facts` are those of the file (see `workers.operations.describe`), of the time and size `stamp`."""
+
+VERSIONS = Table(
+    "versions",
+    METADATA,
+    Column("pipeline", String, ForeignKey("pipelines.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("author", String, nullable=False),
+    Column("note", String, nullable=False),
+    Column("time", String, nullable=False),
+)
+
+STARTS = Table(
+    "starts",
+    METADATA,
+    Column("run", String, primary_key=True),
+    Column("pipeline", String, ForeignKey("pipelines.id", ondelete="CASCADE"), nullable=False),
+    Column("version", Integer),
+    Column("time", String, nullable=False),
+    Column("author", String, nullable=False),
+    Column("pid", Integer),
+    Column("identity", String),
+    Column("ended", Boolean, nullable=False, default=False),
+)
+"""The starts of runs by the server. `identity` is that of the process (`core.process_identity`).
+`ended` is whether the server has acted on the end of the run."""
+
+USERS = Table(
+    "users",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("password", String),
+    Column("rights", JSON, nullable=False),
+    Column("time", String, nullable=False),
+)
+"""`password` is an Argon2 hash; None for a user who cannot log in with one."""
+
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("user", String, ForeignKey("users.name", ondelete="CASCADE"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("hash", String, nullable=False, unique=True),
+    Column("kind", String, nullable=False),
+    Column("rights", JSON, nullable=False),
+    Column("time", String, nullable=False),
+    Column("expires", String),
+    UniqueConstraint("user", "name"),
+)
+"""`kind` is token, session or code. `hash` is SHA-256 of the token, which is random."""
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("time", String, nullable=False),
+    Column("user", String, nullable=False),
+    Column("action", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("facts", JSON, nullable=False),
+)
+"""Append only: no function changes or removes a row."""

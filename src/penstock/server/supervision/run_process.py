@@ -1,0 +1,82 @@
+"""Processes of runs: their start, and whether they are alive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from penstock.core.files.private_files import create_directory, open_private
+from penstock.core.process_identity import process_identity
+from penstock.core.run_id import RUN_ID_VARIABLE
+from penstock.server.store.pipelines import Start
+from penstock.server.supervision.run_log import LOG, OUTPUT
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Starts of runs. `command` is the command line up to the word `run`.
+
+    The directory of a pipeline in `logs` receives the log and the output of its runs.
+    """
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    logs: Path
+
+    def start(self, id: str, file: Path, run: str, *, fresh: bool) -> RunProcess:
+        """Starts a run in a session of its own, which outlives the server. Raises OSError."""
+        logs = self.logs / id
+        create_directory(logs)
+        words = [*self.command, "run", file.name, "--log", "json"]
+        words += ["--log-file", str(logs / LOG), *(["--fresh"] if fresh else [])]
+        with open_private(logs / OUTPUT, "ab") as output:
+            child = subprocess.Popen(
+                words, cwd=file.parent, env={**self.environment, RUN_ID_VARIABLE: run},
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            )  # fmt: skip
+        return RunProcess(run, child.pid, process_identity(child.pid), child)
+
+
+class RunProcess:
+    """A process of `penstock run`. `child` is None for a process of an earlier server."""
+
+    def __init__(
+        self, run: str, pid: int, identity: str | None, child: subprocess.Popen[bytes] | None = None
+    ) -> None:
+        self.run, self.pid, self.identity = run, pid, identity
+        self._child = child
+
+    @classmethod
+    def of(cls, start: Start) -> RunProcess:
+        """Returns the process of a start, which may have ended."""
+        return cls(start.run, start.pid or 0, start.identity)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs. Another process with its number is not it."""
+        if self._child is not None:
+            return self._child.poll() is None
+        return self.identity is not None and process_identity(self.pid) == self.identity
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code; None for a process that runs, was killed, or is no child."""
+        code = self._child.poll() if self._child is not None else None
+        return code if code is not None and code >= 0 else None
+
+    def kill(self) -> None:
+        """Kills the process and all that it has started in its session."""
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+
+def new_run_id() -> str:
+    """Returns a random ID of a run."""
+    return uuid4().hex[:12]

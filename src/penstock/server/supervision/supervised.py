@@ -1,0 +1,180 @@
+"""Supervision of one pipeline: its process, its failures and its health."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from penstock.core.files.private_files import FILE_MODE
+from penstock.core.log import Log
+from penstock.runtime.health import Health, HealthState, Reason, health_of
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.status import FinishedRun, Status
+from penstock.server.catalog import CatalogEntry
+from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline
+from penstock.server.supervision.restart_policy import Failures
+from penstock.server.supervision.run_log import last_error
+from penstock.server.supervision.run_process import Launcher, RunProcess, new_run_id
+
+START_SECONDS = 120.0
+"""The time within which a started process must lock its state directory."""
+SERVER = "server"
+"""The author of restarts."""
+
+
+class Supervised:
+    """One pipeline under supervision. `health` and `status` are those of the last comparison.
+
+    `adopted` is the last start by an earlier server, if its end is not known.
+    """
+
+    def __init__(
+        self, pipelines: Pipelines, launcher: Launcher, log: Log, adopted: Start | None = None
+    ) -> None:
+        self._pipelines, self._launcher, self._log = pipelines, launcher, log
+        self._process = RunProcess.of(adopted) if adopted is not None else None
+        self._started_at = time.monotonic()
+        self._has_lock = False
+        self._failures = Failures()
+        self._wished_at: str | None = None
+        self._error: Reason | None = None
+        self.health = Health("unknown")
+        self.status: Status | None = None
+
+    @property
+    def starting(self) -> bool:
+        """Whether a process was started that does not read its sources yet."""
+        return self._process is not None and self.health.state == "starting"
+
+    def compare(self, pipeline: StoredPipeline, entry: CatalogEntry | None) -> bool:
+        """Compares the wish with the run. Requests a stop. Returns whether a start is due.
+
+        Raises StateError if the state directory cannot be read.
+        """
+        if pipeline.wished_at != self._wished_at:
+            self._wished_at = pipeline.wished_at
+            self._failures, self._error = Failures(), None
+        if entry is None or entry.state is None:
+            self.status, self.health = None, _without_state(entry)
+            return False
+        state = StateDirectory(entry.state)
+        status = self.status = Status.of(state)
+        due = False
+        if status.owner is not None:
+            self._compare_run(pipeline, state, status)
+        elif self._process is not None and self._process.alive:
+            if time.monotonic() - self._started_at > START_SECONDS and not self._has_lock:
+                self._process.kill()
+        elif self._process is not None or self._has_lock:
+            self._end(pipeline, status)
+        else:
+            due = pipeline.wish != "stopped" and time.monotonic() >= self._failures.next_start
+        self.health = self._health(pipeline, entry, status)
+        return due
+
+    def start(self, pipeline: StoredPipeline, file: Path) -> None:
+        """Starts the run of a pipeline."""
+        run = new_run_id()
+        author = SERVER if self._failures.times else pipeline.wished_by or SERVER
+        self._pipelines.begin_start(pipeline.id, run, pipeline.version, author)
+        try:
+            process = self._launcher.start(pipeline.id, file, run, fresh=pipeline.fresh)
+        except OSError as error:
+            message = f"the process of the run cannot be started: {error.strerror}"
+            self._error = Reason("run-not-started", message)
+            self._failures.add(time.monotonic(), None)
+            return
+        self._pipelines.set_process(run, process.pid, process.identity)
+        self._process, self._started_at = process, time.monotonic()
+        self.health = Health("starting", pipeline.wished_at)
+        self._log.info("run started", file=str(file), run=run, pid=process.pid)
+
+    def _compare_run(self, pipeline: StoredPipeline, state: StateDirectory, status: Status) -> None:
+        """Requests the stop of a run that began before the wish; a later one is a user's own."""
+        assert status.owner is not None
+        self._has_lock, self._error = True, None
+        began, wished = status.owner.since or "", pipeline.wished_at or ""
+        if pipeline.wish != "running" and began <= wished and not status.stopping:
+            (state.root / "stop").touch(FILE_MODE)
+
+    def _end(self, pipeline: StoredPipeline, status: Status) -> None:
+        """Acts on the end of a run: a restart, or none."""
+        process, last = self._process, status.runs[0] if status.runs else None
+        self._process, self._has_lock = None, False
+        if process is not None:
+            self._pipelines.end_start(process.run)
+            if last is not None and last.id != process.run:
+                last = None
+        if pipeline.wish == "restarted":
+            return
+        exit_code = process.exit_code if process is not None else None
+        if exit_code is None and last is not None:
+            exit_code = last.exit_code
+        if exit_code == 0 or (last is not None and last.ending not in ("failed", "killed")):
+            if pipeline.wish == "running":
+                self._pipelines.give_up(pipeline.id, None)
+            return
+        self._fail(pipeline, last, process, exit_code)
+
+    def _fail(
+        self, pipeline: StoredPipeline, last: FinishedRun | None, process: RunProcess | None,
+        exit_code: int | None,
+    ) -> None:  # fmt: skip
+        """Records a failed run. Without a run in the history its log has the reason."""
+        if last is None and process is not None:
+            self._error = last_error(self._launcher.logs / pipeline.id, process.run) or Reason(
+                "run-not-started", f"the run ended before its start, with exit code {exit_code}",
+                "Read the output of the run.",
+            )  # fmt: skip
+        if pipeline.wish != "running":
+            return
+        self._failures.add(time.monotonic(), exit_code)
+        if self._failures.is_final or self._failures.crash_looping:
+            assert self.status is not None
+            state: HealthState = "crash-looping" if self._failures.crash_looping else "failed"
+            found = health_of(self.status)
+            reason = self._error or found.reason
+            self._pipelines.give_up(pipeline.id, asdict(Health(state, found.since, reason)))
+
+    def _health(self, pipeline: StoredPipeline, entry: CatalogEntry, status: Status) -> Health:
+        found = health_of(status)
+        if status.owner is not None:
+            return found
+        if self._process is not None:
+            return Health("starting", pipeline.wished_at)
+        if pipeline.failure is not None:
+            return restore_health(pipeline.failure)
+        if self._failures.times:
+            reason = self._error or found.reason
+            return Health("retrying", found.since, reason, _time(self._failures.next_start))
+        if entry.errors:
+            return Health(found.state, found.since, _first_error(entry))
+        if found.state == "stopped" and pipeline.wished_by and pipeline.wish == "stopped":
+            by = Reason("stopped-by", f"stopped by {pipeline.wished_by}")
+            return Health("stopped", found.since or pipeline.wished_at, by)
+        return found
+
+
+def restore_health(facts: Mapping[str, object]) -> Health:
+    """Returns the health of its JSON."""
+    reason = facts["reason"]
+    return Health(**{**facts, "reason": Reason(**reason) if reason else None})  # type: ignore[arg-type]
+
+
+def _without_state(entry: CatalogEntry | None) -> Health:
+    if entry is None:
+        hint = "Restore the file, or delete the pipeline."
+        return Health("unknown", None, Reason("missing-file", "the file does not exist", hint))
+    return Health("unknown", None, _first_error(entry))
+
+
+def _first_error(entry: CatalogEntry) -> Reason:
+    error = entry.errors[0]
+    return Reason(error["code"], error["message"], error.get("hint"))
+
+
+def _time(monotonic: float) -> str:
+    moment = time.time() + monotonic - time.monotonic()
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))

@@ -1,0 +1,86 @@
+"""Supervisor: compares the wishes of the store with the locks of state directories, and acts."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from penstock.core.errors import PenstockError
+from penstock.core.log import Log
+from penstock.runtime.health import Health, Reason
+from penstock.server.catalog import Catalog
+from penstock.server.store.pipelines import Pipelines
+from penstock.server.supervision.run_process import Launcher
+from penstock.server.supervision.supervised import Supervised
+
+PERIOD = 1.0
+"""Seconds between two comparisons."""
+
+
+class Supervisor:
+    """Starts, restarts and stops runs, in a thread of its own."""
+
+    def __init__(
+        self, pipelines: Pipelines, catalog: Catalog, launcher: Launcher, log: Log
+    ) -> None:
+        self._pipelines, self._catalog = pipelines, catalog
+        self._launcher, self._log = launcher, log
+        self._supervised: dict[str, Supervised] = {}
+        self._closed, self._due = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="supervisor", daemon=True)
+        self.ready = False
+        """Whether all pipelines have been compared once."""
+
+    def start(self) -> None:
+        """Starts the loop, which adopts the runs of an earlier server."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the loop. Runs go on."""
+        self._closed.set()
+        self._due.set()
+        self._thread.join()
+
+    def wake(self) -> None:
+        """Compares at once, after a new wish."""
+        self._due.set()
+
+    def find(self, id: str) -> Supervised | None:
+        """Returns a pipeline as of the last comparison; None before its first one."""
+        return self._supervised.get(id)
+
+    def compare(self) -> None:
+        """Compares all pipelines once, and acts where a wish and its run differ."""
+        known = {pipeline.id: pipeline for pipeline in self._pipelines.all()}
+        for id in self._supervised.keys() - known.keys():
+            del self._supervised[id]
+        for id in known.keys() - self._supervised.keys():
+            self._supervised[id] = self._adopt(id)
+        starting = sum(each.starting for each in self._supervised.values())
+        limit = max((os.cpu_count() or 1) // 2, 1)
+        for id, pipeline in known.items():
+            supervised = self._supervised[id]
+            entry = self._catalog.entry(id)
+            try:
+                if supervised.compare(pipeline, entry) and starting < limit and entry is not None:
+                    supervised.start(pipeline, entry.file)
+                    starting += 1
+            except PenstockError as error:
+                reason = Reason(error.code, error.message, error.hint)
+                supervised.health = Health("unknown", None, reason)
+        self.ready = True
+
+    def _adopt(self, id: str) -> Supervised:
+        starts = self._pipelines.starts(id, limit=1)
+        last = starts[0] if starts and not starts[0].ended else None
+        return Supervised(self._pipelines, self._launcher, self._log, last)
+
+    def _loop(self) -> None:
+        while not self._closed.is_set():
+            self._due.clear()
+            try:
+                self._catalog.refresh()
+                self.compare()
+            except Exception as error:
+                self._log.error("supervision failed", error=f"{type(error).__name__}: {error}")
+            self._due.wait(PERIOD)

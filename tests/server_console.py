@@ -1,0 +1,149 @@
+"""A server on a directory of made-up pipelines, whose runs need no Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock.core.log import Silent
+
+if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
+
+    from penstock.server.server import Server
+    from penstock.server.settings import Settings
+    from penstock.server.workers.pool import WorkerPool
+
+PIPELINE = """
+name: {name}
+sources:
+  orders: {{type: generate, fields: {{id: {{type: sequence}}}}}}
+sinks:
+  out: {{type: files, from: orders, path: out, format: json}}
+"""
+STAND_IN = (sys.executable, str(Path(__file__).parent / "stand_in_run.py"))
+
+
+class Console:
+    """A client of a server, with the token of its administrator."""
+
+    def __init__(self, server: Server, client: TestClient) -> None:
+        self.server, self.client = server, client
+
+    def get(self, path: str, **arguments: Any) -> Any:
+        return self._content(self.client.get(f"/api/v1/{path}", **arguments))
+
+    def post(self, path: str, body: Any = None, status: int = 200) -> Any:
+        response = self.client.post(f"/api/v1/{path}", json={} if body is None else body)
+        assert response.status_code == status, response.text
+        return response.json() if response.content else None
+
+    def id(self, name: str = "shop") -> str:
+        return next(each["id"] for each in self.get("pipelines") if each["name"] == name)
+
+    def health(self, name: str = "shop") -> dict[str, Any]:
+        health: dict[str, Any] = self.get(f"pipelines/{self.id(name)}")["health"]
+        return health
+
+    def await_health(self, *states: str, name: str = "shop") -> dict[str, Any]:
+        """Waits for one of the states of a pipeline."""
+        return wait_for(
+            lambda: found if (found := self.health(name))["state"] in states else None,
+            lambda: f"{name} is {self.health(name)}, not {states}",
+        )
+
+    @staticmethod
+    def _content(response: Any) -> Any:
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+def wait_for(found: Callable[[], Any], report: Callable[[], str]) -> Any:
+    deadline = time.monotonic() + 60
+    while not (value := found()):
+        assert time.monotonic() < deadline, report()
+        time.sleep(0.05)
+    return value
+
+
+@pytest.fixture
+def pipeline_directory(tmp_path: Path) -> Path:
+    add_pipeline(tmp_path)
+    return tmp_path
+
+
+def add_pipeline(directory: Path, name: str = "shop", behavior: str = "run") -> None:
+    """Adds a pipeline whose runs behave as `stand_in_run` describes."""
+    (directory / name).mkdir()
+    (directory / name / f"{name}.yaml").write_text(PIPELINE.format(name=name))
+    behave(directory, behavior, name)
+
+
+def behave(directory: Path, behavior: str, name: str = "shop") -> None:
+    """Sets the behavior of the next run of a pipeline."""
+    (directory / name / "behavior").write_text(behavior)
+
+
+@pytest.fixture
+def server_settings(pipeline_directory: Path) -> Settings:
+    from penstock.server.settings import Settings
+
+    return Settings(
+        pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN
+    )
+
+
+OpenConsole = Callable[..., Console]
+
+
+@pytest.fixture(scope="module")
+def server_workers() -> Iterator[WorkerPool]:
+    from penstock.server.workers.pool import WorkerPool
+
+    pool = WorkerPool(1, os.environ)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def open_console(server_settings: Settings, server_workers: WorkerPool) -> Iterator[OpenConsole]:
+    """Opens servers, one after the other, and stops all runs at the end."""
+    from fastapi.testclient import TestClient
+
+    from penstock.server.api.application import make_application
+    from penstock.server.server import TOKEN_FILE, open_server
+
+    with ExitStack() as stack:
+
+        def open_() -> Console:
+            stack.pop_all().close()
+            server = stack.enter_context(open_server(server_settings, Silent(), server_workers))
+            app = make_application(
+                server_settings, server.service, server.accounts, server.audit, Silent()
+            )
+            client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+            token = (server_settings.data / TOKEN_FILE).read_text()
+            client.headers["Authorization"] = f"Bearer {token}"
+            wait_for(lambda: server.service.ready, lambda: "the server is not ready")
+            return Console(server, client)
+
+        yield open_
+        console = open_()
+        for each in console.get("pipelines"):
+            console.post(f"pipelines/{each['id']}/stop")
+        for each in console.get("pipelines"):
+            console.await_health(
+                "stopped", "failed", "complete", "crash-looping", "unknown", name=each["name"]
+            )
+
+
+@pytest.fixture
+def console(open_console: OpenConsole) -> Console:
+    return open_console()

@@ -1,0 +1,129 @@
+"""The API of pipelines: check, apply, versions, dead letters, logs, events, metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from server_console import PIPELINE, Console, add_pipeline, wait_for
+
+BROKEN = PIPELINE.format(name="shop").replace("generate", "generat")
+STATEFUL = """
+name: shop
+sources:
+  orders: {type: generate, fields: {id: {type: sequence}}}
+transforms:
+  totals: {type: sql, from: orders, sql: SELECT id % 2 AS parity FROM orders}
+sinks:
+  out: {type: files, from: totals, path: out, format: json}
+"""
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_check_has_the_span_and_the_hint(console: Console, pipeline_directory: Path) -> None:
+    found = console.post(f"pipelines/{console.id()}/check", {"text": BROKEN})
+    (error,) = found["errors"]
+    assert (found["ok"], error["code"], error["hint"]) == (
+        False, "unknown-type", 'did you mean "generate"?',
+    )  # fmt: skip
+    line = BROKEN.splitlines()[error["line"] - 1]
+    assert line[error["column"] - 1 :][: error["length"]] == "generat"
+    assert "generat," not in (pipeline_directory / "shop" / "shop.yaml").read_text(), (
+        "nothing is saved"
+    )
+
+
+def test_an_invalid_text_is_not_applied(console: Console, pipeline_directory: Path) -> None:
+    before = (pipeline_directory / "shop" / "shop.yaml").read_text()
+    answer = console.post(f"pipelines/{console.id()}/apply", {"text": BROKEN}, status=422)
+    assert answer["errors"][0]["code"] == "unknown-type"
+    assert (pipeline_directory / "shop" / "shop.yaml").read_text() == before
+    assert console.get(f"pipelines/{console.id()}/versions") == []
+
+
+def test_pipelines_are_created_and_deleted(console: Console, pipeline_directory: Path) -> None:
+    body = {"name": "cafe", "text": PIPELINE.format(name="cafe"), "note": "first"}
+    created = console.post("pipelines", body, status=201)
+    assert (created["name"], created["version"], created["changed"]) == ("cafe", 1, False)
+    (version,) = console.get(f"pipelines/{created['id']}/versions")
+    assert (version["author"], version["note"]) == ("admin", "first")
+    assert console.post("pipelines", body, status=409)["errors"][0]["code"] == "existing-pipeline"
+    for name in ("../cafe", "Cafe", "", "a/b", ".x"):
+        console.post("pipelines", {**body, "name": name}, status=400 if name == "Cafe" else 422)
+    answer = console.client.delete(f"/api/v1/pipelines/{console.id()}")
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "own-file")
+    assert console.client.delete(f"/api/v1/pipelines/{created['id']}").status_code == 204
+    assert [each["name"] for each in console.get("pipelines")] == ["shop"]
+    assert console.client.get(f"/api/v1/pipelines/{created['id']}").status_code == 404
+
+
+def test_a_changed_file_is_a_version_at_the_next_start(
+    console: Console, pipeline_directory: Path
+) -> None:
+    id = console.id()
+    console.post(f"pipelines/{id}/start")
+    console.await_health("running")
+    (pipeline_directory / "shop" / "shop.yaml").write_text(STATEFUL)
+    wait_for(lambda: console.get(f"pipelines/{id}")["changed"], lambda: "the change is not found")
+    console.post(f"pipelines/{id}/stop")
+    console.await_health("stopped")
+    console.post(f"pipelines/{id}/start")
+    console.await_health("running")
+    found = console.get(f"pipelines/{id}")
+    assert (found["version"], found["changed"], found["wish"]) == (2, False, "running")
+    assert [run["pipeline_version"] for run in console.get(f"pipelines/{id}/runs")] == [2, 1]
+
+
+def test_events_have_what_changes(console: Console) -> None:
+    with console.client.stream("GET", "/api/v1/events") as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        lines = response.iter_lines()
+        assert next(lines) == "event: pipelines"
+        first = json.loads(next(lines).removeprefix("data: "))
+        assert [each["name"] for each in first["changed"]] == ["shop"]
+        console.client.app.state.streams.close_all()  # type: ignore[attr-defined]
+
+
+def test_logs_are_of_a_run_and_a_level(console: Console, pipeline_directory: Path) -> None:
+    add_pipeline(pipeline_directory, "cafe", "refuse 2")
+    wait_for(lambda: len(console.get("pipelines")) == 2, lambda: "cafe is missing")
+    id = console.id("cafe")
+    console.post(f"pipelines/{id}/start")
+    console.await_health("failed", name="cafe")
+    (line,) = console.get(f"pipelines/{id}/logs", params={"level": "error"})
+    assert (line["event"], line["code"]) == ("error", "state")
+    assert console.get(f"pipelines/{id}/logs", params={"run": "other"}) == []
+    assert console.get(f"pipelines/{id}/logs", params={"text": "nothing of it"}) == []
+
+
+def test_metrics_are_those_of_prometheus(console: Console) -> None:
+    console.post(f"pipelines/{console.id()}/start")
+    console.await_health("running")
+    text = console.client.get("/metrics").text
+    samples = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    node = ("generate", "orders", "shop", "source")
+    assert samples["penstock_rows_total", *node] == 3
+    assert samples["penstock_lag", *sorted((*node, "records"))] == 7
+    assert samples["penstock_pipeline_state", "running", "shop"] == 1
+
+
+def test_no_dead_letters(console: Console) -> None:
+    found = console.get(f"pipelines/{console.id()}/dead-letters")
+    assert found == {"total": 0, "counts": [], "letters": []}
+    answer = console.client.get(f"/api/v1/pipelines/{console.id()}/dead-letters/abc")
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (404, "no-dead-letter")
+
+
+def test_components_and_the_schema(console: Console) -> None:
+    components = console.get("components")
+    assert "kafka" in {each["type"] for each in components["sources"]}
+    assert console.get("schema")["type"] == "object"
+    assert console.client.get("/ready").json() == {"ready": True}
