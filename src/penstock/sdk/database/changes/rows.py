@@ -51,7 +51,7 @@ def _bytes(value: bytes) -> dict[str, str]:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_bytes)
-_quoted: Callable[[str], str] = json.encoder.encode_basestring  # type: ignore[attr-defined]
+_quoted: Callable[[str], str] = json.encoder.encode_basestring
 _MARK_OF_BYTES = b'{"bytes":'
 
 
