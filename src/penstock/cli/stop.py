@@ -66,7 +66,8 @@ def _stop_on_server(client: ServerClient, name: str, seconds: float) -> None:
     while (pipeline := client.show(id)).runs:
         if time.monotonic() > deadline:
             raise StateError(
-                f"{name} did not stop within {duration_text(seconds)}: it is {pipeline.health.state}",
+                f"{name} did not stop within {duration_text(seconds)}: it is "
+                f"{pipeline.health.state}",
                 code="still-running", hint="Set a longer --timeout, or read penstock logs.",
             )  # fmt: skip
         time.sleep(min(0.5, seconds))

@@ -31,13 +31,15 @@ class PipelineFiles:
             handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
             raise _unreadable(file, error.strerror or "") from error
-        with os.fdopen(handle, "rb") as opened:
+        try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise _unreadable(file, "it is no file")
-            try:
+            with os.fdopen(handle, "rb", closefd=False) as opened:
                 content = opened.read(MAX_BYTES + 1)
-            except OSError as error:
-                raise _unreadable(file, error.strerror or "") from error
+        except OSError as error:
+            raise _unreadable(file, error.strerror or "") from error
+        finally:
+            os.close(handle)
         if len(content) > MAX_BYTES:
             raise _unreadable(file, f"it has more than {MAX_BYTES >> 20} MiB")
         return content.decode("utf-8", "replace")

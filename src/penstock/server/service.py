@@ -271,7 +271,8 @@ class Service:
         """Performs an operation on the dead letters of a pipeline; see `workers.operations`."""
         file = self._require(id).file
         seconds = 600.0 if operation == "replay_dead_letters" else 30.0
-        return self._workers.call(operation, file, timeout=seconds, **arguments)
+        text = self._files.read(file)
+        return self._workers.call(operation, file, text=text, timeout=seconds, **arguments)
 
     def _wish(
         self, id: str, wish: Literal["running", "stopped", "restarted"], author: str,
