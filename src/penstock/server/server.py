@@ -73,14 +73,13 @@ def open_server(
         database = Database.open(settings.data, settings.store)
         environment = child_environment(settings, os.environ)
         own = WorkerPool(WORKERS, environment)
-        workers = workers or own
         pipelines, accounts = Pipelines(database), Accounts(database)
         directories = [settings.directory, settings.created]
         files, describing = PipelineFiles(directories), WorkerPool(1, environment)
-        catalog = Catalog(directories, pipelines, files, describing)
+        catalog = Catalog(directories, pipelines, files, workers or describing)
         launcher = Launcher(settings.command, environment, settings.logs)
         supervisor = Supervisor(pipelines, catalog, launcher, log)
-        service = Service(settings, pipelines, files, catalog, supervisor, workers)
+        service = Service(settings, pipelines, files, catalog, supervisor, workers or own)
         code = _set_up(settings, accounts)
         supervisor.start()
         try:

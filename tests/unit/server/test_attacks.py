@@ -34,7 +34,7 @@ def test_strange_values_are_errors_of_the_client(console: Console) -> None:
     described = console.get("openapi.json")["paths"]
     found = set()
     for path, methods in described.items():
-        if path.endswith(("/events", "/logout")):
+        if path.endswith(("/events", "/logout", "/components", "/schema")):
             continue
         for method, operation in methods.items():
             if method == "get":
@@ -107,7 +107,7 @@ def _linked_directory(file: Path) -> None:
 
 
 def _outside(file: Path) -> Path:
-    outside = file.parent.parent / ".outside"
+    outside = file.parents[2] / f"outside-{file.parents[1].name}"
     outside.mkdir()
     (outside / "text").write_text("password: of another directory")
     return outside / "text"
