@@ -23,13 +23,13 @@ from typing import Any
 import plain_handlers
 import pyarrow as pa
 
-from penstock.handlers.dispatch import ByGroup
 from penstock.handlers.roles import Roles
 from penstock.sdk import Transform
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import find
 from penstock.transforms.handlers.chain import Chain
 from penstock.transforms.handlers.config import HandlersConfig
+from penstock.transforms.handlers.transform import bucket_handler
 
 BATCH = 10_000
 SCHEMA = "id BIGINT, user STRING, total BIGINT, tier STRING"
@@ -168,7 +168,7 @@ def handled(handlers: list[dict[str, Any]], batch: pa.RecordBatch) -> int:
     config = HandlersConfig.model_validate({"handlers": handlers})
     roles, state, count = Roles("time"), b"", 0
     for start in range(0, batch.num_rows, BATCH):
-        handler = ByGroup(["host"], Chain(config.handlers, ()))
+        handler = bucket_handler(Chain(config.handlers, ()), ("host",))
         if state:
             handler.load(state)
         rows = roles.apply(batch.slice(start, BATCH))

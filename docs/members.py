@@ -20,11 +20,11 @@ def source_of(module: str) -> ast.Module:
 
 
 def imported(module: str) -> dict[str, str]:
-    """The names that a module imports from others, with the modules."""
+    """The names that a module imports from others of Penstock, with the modules."""
     return {
-        alias.name: node.module or ""
-        for node in source_of(module).body
-        if isinstance(node, ast.ImportFrom)
+        alias.name: node.module
+        for node in ast.walk(source_of(module))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("penstock.")
         for alias in node.names
     }
 

@@ -9,6 +9,7 @@ last test of its group. Tests that use a server get the marker `server`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -87,7 +88,12 @@ def _uses_server(item: pytest.Item) -> bool:
     """Whether a test asks for a server, or stands in a module that imports one."""
     if SERVER_FIXTURES.intersection(getattr(item, "fixturenames", ())):
         return True
-    names = vars(getattr(item, "module", None) or object).values()
+    return _imports_server(getattr(item, "module", None))
+
+
+@cache
+def _imports_server(module: object) -> bool:
+    names = vars(module or object).values()
     return any(str(getattr(each, "__module__", "")).startswith("servers.") for each in names)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk import BatchId, Read
+from servers.s3 import Bucket
 
 
 def receipts_of(
@@ -74,3 +75,13 @@ def columns_of(source: Any) -> pa.Schema:
     if source.config.changes:
         columns = columns.append(pa.field(source.operation_column, pa.string()))
     return columns
+
+
+def access_to(bucket: Bucket) -> dict[str, str]:
+    """Returns the options of delta-rs for a bucket."""
+    storage = bucket.server.storage
+    return {
+        "AWS_ENDPOINT_URL": storage["endpoint_url"], "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": storage["auth"]["access_key"], "AWS_REGION": "us-east-1",
+        "AWS_SECRET_ACCESS_KEY": storage["auth"]["secret_key"],
+    }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from penstock.runtime.receiving.receivers import Receiver
 from penstock.runtime.retry import RetryState
 from penstock.sdk import Context, Read
 from penstock.sdk.database.changes import ChangesSource
+from penstock.sdk.database.changes.progress import DONE, Progress
 from penstock.sdk.operations import add_operation
 from penstock.spec.runtime_models import Restart
 from penstock.testing.contract.receiver_harness import ReceivingInThread, start_warm_python
+from servers.gate import Gate
 
 Row = dict[str, Any]
 
@@ -73,6 +76,12 @@ class Changes:
         found = [e for e in self._of_thread.errors if not isinstance(e, Transient)]
         assert all(isinstance(error, PenstockError) for error in found), found
         return [error for error in found if isinstance(error, PenstockError)]
+
+    @property
+    def failures(self) -> int:
+        """The number of errors of a thread since its start, also of transient ones."""
+        assert self._of_thread is not None
+        return len(self._of_thread.errors)
 
     def _poll(self, receiver: Receiver) -> None:
         while not self._closed.wait(0.02):
@@ -164,6 +173,38 @@ class Changes:
         while not condition():
             assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
             time.sleep(0.05)
+
+
+def check_interrupted(changes: Changes, gate: Gate, insert: Callable[[int], Any]) -> None:
+    """Reads changes over connections by a gate that are cut and stalled.
+
+    Each change after the snapshot is read once. `insert` inserts a row with an `id`.
+    """
+    ids = count()
+
+    def is_in_stream() -> bool:
+        insert(next(ids))
+        progress = Progress.read(changes.source._reader)
+        return progress is not None and progress.chunk == DONE
+
+    changes.start()
+    changes.until(is_in_stream)
+    first = next(ids)
+    insert(first)
+    for place, action in enumerate([gate.stop, gate.pause] * 2):
+        failures = changes.failures
+        gate.after(1 + 200 * place, action)
+        for _ in range(20):
+            insert(next(ids))
+        changes.until(lambda before=failures: changes.failures > before)
+        gate.heal()
+        expected = [*range(next(ids))]
+        insert(expected[-1] + 1)
+        expected.append(expected[-1] + 1)
+        changes.until(lambda rows=expected: sorted(id_ for (id_,) in changes.table()) == rows)
+    changes.stop()
+    read = [row["id"] for row in changes.rows if row["id"] >= first]
+    assert read == [*range(first, len(expected))]
 
 
 def changes_of(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from moments import Change, changes_watched
+from moments import Appearance, Change, appearance_watched, changes_watched
 from pyspark.sql import SparkSession
 
 from penstock import app
@@ -39,8 +39,12 @@ class Death:
     dead: bool = False
 
     def die(self) -> NoReturn:
-        self.dead = True
+        self.end()
         raise Killed
+
+    def end(self) -> None:
+        """Ends the process at its next change."""
+        self.dead = True
 
     def audit(self, event: str, args: tuple[Any, ...]) -> None:
         """Raises Killed before a change of a dead process."""
@@ -84,16 +88,25 @@ def mortal(directory: Path) -> Iterator[Death]:
 
 
 def run_until_killed(
-    file: Path, moment: Change, spark: SparkSession, options: RunOptions | None = None
+    file: Path,
+    moment: Change | Appearance,
+    spark: SparkSession,
+    options: RunOptions | None = None,
 ) -> bool:
     """Runs a pipeline until the moment. Returns False if the run ended before.
 
     The queries have stopped when this function returns. The run leaves nothing in memory.
     """
     session = spark.newSession()
-    with mortal(file.parent) as death, changes_watched(moment, death.die):
+    with mortal(file.parent) as death, _watched(moment, death):
         with suppress(Exception):
             app.run(file, spark=session, options=options or RunOptions())
         for query in session.streams.active:
             query.stop()
     return death.dead
+
+
+def _watched(moment: Change | Appearance, death: Death) -> AbstractContextManager[None]:
+    if isinstance(moment, Change):
+        return changes_watched(moment, death.die)
+    return appearance_watched(moment, death.directory, death.end)

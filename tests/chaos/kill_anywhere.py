@@ -7,8 +7,8 @@
 The run is a `penstock run` through a stateless and a windowed branch, with bad records of every
 kind on the way (see readings.py). It is killed by SIGKILL, at random either the driver alone or
 all processes at once, and started again; with `--moments` it is also killed once at each of the
-moments of moments.py. The test suite has these runs in its own process (see deaths.py),
-where the moment is a change of the driver's own, and kills a process at the others. With Kafka at
+moments of moments.py. The test suite has these runs in its own process (see deaths.py), except at
+moments within a write of Java or a worker; its last runs are in its own process, too. With Kafka at
 one end the broker is killed, too, and started again some seconds later: the run has to live through
 it, or is killed in the meantime.
 """
@@ -34,7 +34,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from deaths import run_until_killed
 from feeder import Feeder
-from moments import MOMENTS, Change
+from moments import MOMENTS, WITHIN_WRITES
 from places import Both, Files, Input, Output, Topics
 from pyspark.sql import SparkSession
 from readings import PIPELINE, closing_reading, make_readings
@@ -43,6 +43,9 @@ from rich.table import Table
 from tally import Tally, assert_in_order, assert_tidy, tallies
 from victim import LONGEST, Victim
 
+from penstock import app
+from penstock.app import RunOptions
+from penstock.runtime.run_options import Until
 from servers.kafka import Kafka
 
 From = Literal["files", "kafka"]
@@ -60,6 +63,10 @@ class Trial:
     broker: Kafka | None = None
     spark: SparkSession | None = None
     _starting: list[threading.Timer] = field(default_factory=list)
+
+    @property
+    def _file(self) -> Path:
+        return self.victim.directory / "pipeline.yaml"
 
     def kill_at_random(self, broker: bool = False) -> str:
         """One run, killed while it starts or some batches later, unless it ends before.
@@ -93,18 +100,26 @@ class Trial:
         return f"while {circumstance}"
 
     def kill_at_moment(self, moment: str) -> str:
-        """One run, killed at a moment; in `spark` where the driver's own change is the moment."""
-        change = MOMENTS[moment]
-        if self.spark is not None and isinstance(change, Change):
-            file = self.victim.directory / "pipeline.yaml"
-            assert run_until_killed(file, change, self.spark), f"not killed {moment}"
+        """One run, killed at a moment; in `spark` if there is one, except within a write."""
+        if self.spark is not None and moment not in WITHIN_WRITES:
+            assert run_until_killed(self._file, MOMENTS[moment], self.spark), f"not killed {moment}"
             return moment
         program = Path(__file__).with_name("moments.py")
         process = self.victim.start(str(program), moment, "pipeline.yaml")
         code = process.wait(LONGEST)
         if code != -signal.SIGKILL:
             raise AssertionError(f"not killed {moment}; code {code}:\n{self.victim.log()[-3000:]}")
-        return moment
+        return f"{self.victim.finish_off(self.dice)} {moment}"
+
+    def end(self, until: Until = "auto") -> None:
+        """Runs to the end, which must be a good one; in `spark` if there is one."""
+        if self.spark is not None:
+            options = RunOptions(until=until)
+            outcome = app.run(self._file, spark=self.spark.newSession(), options=options)
+            assert not outcome.errors, outcome
+        else:
+            words = ["--until-caught-up"] if until == "caught_up" else []
+            self.victim.ends(self.victim.run(*words))
 
     def settle(self) -> None:
         """The broker is there."""
@@ -124,18 +139,19 @@ def kill_anywhere(
     sink: To = "files",
     delivery: Delivery = "exactly_once",
     broker_kills: int = 0,
+    broker: Kafka | None = None,
     spark: SparkSession | None = None,
 ) -> list[Tally]:
     """Kills a run of so many records so many times, and checks what it leaves in the end.
 
-    Raises AssertionError.
+    Without a `broker` the runs get their own. Raises AssertionError.
     """
     with ExitStack() as stack:
-        files, broker = Files(directory, records), None
+        files = Files(directory, records)
         inputs: dict[From, Input] = {"files": files}
         outputs: dict[To, Output] = {"files": files}
         if {source, sink} != {"files"}:
-            broker = stack.enter_context(Kafka())
+            broker = broker or stack.enter_context(Kafka())
             inputs["kafka"] = outputs["kafka"] = topics = Topics(broker, delivery)
             outputs["both"] = Both(files, topics)
         from_, to = inputs[source], outputs[sink]
@@ -159,12 +175,12 @@ def kill_anywhere(
         trial.settle()
         if isinstance(from_, Topics):
             feeder.rest()
-            victim.ends(victim.run("--until-caught-up"))
+            trial.end("caught_up")
             from_.put([closing_reading(records, expected)], records)
-            victim.ends(victim.run("--until-caught-up"))
+            trial.end("caught_up")
             assert from_.lag() == 0, f"the group is {from_.lag()} behind"
         elif not victim.complete():
-            victim.ends(victim.run())
+            trial.end()
         found = tallies(directory, to, expected)
         _show(found)
         for each in found:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import subprocess
@@ -27,13 +28,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from types import MappingProxyType
+from unittest.mock import patch
 
 import psutil
+from pyspark.sql import SparkSession
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from senders import Sender, sender
-from victim import Victim, command_line
+from victim import MARK, Run, Victim, command_line
 
 from servers.server import Server
 
@@ -67,11 +70,13 @@ def kill_receiving(
     messages: int,
     seed: int,
     servers: Mapping[str, Server] = MappingProxyType({}),
+    spark: SparkSession | None = None,
 ) -> dict[str, Count]:
     """Kills the run `run_kills` times, and receivers alone up to `kills` times in all.
 
     The run receives `messages` messages from each source meanwhile. `servers` are running servers
-    by source; a source without one gets its own.
+    by source; a source without one gets its own. With `spark` the last run, which is not killed, is
+    in this process.
     """
     dice = random.Random(seed)
     with ExitStack() as stack:
@@ -79,7 +84,8 @@ def kill_receiving(
         (directory / "pipeline.yaml").write_text(_pipeline(senders))
         victim = Victim(directory)
         stack.callback(victim.kill_all)
-        process = victim.run()
+        stack.enter_context(patch.dict(os.environ, {MARK: victim.mark}))
+        process: Run = victim.run()
         pool = stack.enter_context(ThreadPoolExecutor(len(senders)))
         for each in senders.values():
             stack.callback(each.ended.set)
@@ -97,7 +103,10 @@ def kill_receiving(
                         each.result()
                 time.sleep(0.02)
             if number in of_run:
-                process = _kill_run(victim, process, whole=of_run.index(number) % 2 == 1)
+                _kill_run(victim, process, whole=of_run.index(number) % 2 == 1)
+                here = spark if number == of_run[-1] else None
+                process = victim.run() if here is None else victim.run_here(here)
+                stack.callback(process.terminate)
             else:
                 _kill_receiver(victim, dice)
         for each in sending:
@@ -126,16 +135,14 @@ def _paced(messages: int, ended: Event, senders: Mapping[str, Sender]) -> Iterat
         yield number
 
 
-def _kill_run(
-    victim: Victim, process: subprocess.Popen[bytes], whole: bool
-) -> subprocess.Popen[bytes]:
-    """Kills all processes or the driver alone. Returns the next run."""
+def _kill_run(victim: Victim, process: Run, whole: bool) -> None:
+    """Kills all processes or the driver alone."""
+    assert isinstance(process, subprocess.Popen)
     process.kill()
     if whole:
         victim.kill_all()
     process.wait()
     print("killed", "all processes" if whole else "the driver", flush=True)
-    return victim.run()
 
 
 def _kill_receiver(victim: Victim, dice: random.Random) -> None:
@@ -158,7 +165,7 @@ def _receivers(victim: Victim) -> list[psutil.Process]:
 
 
 def _counted(
-    directory: Path, victim: Victim, senders: Mapping[str, Sender], process: subprocess.Popen[bytes]
+    directory: Path, victim: Victim, senders: Mapping[str, Sender], process: Run
 ) -> dict[str, Count]:
     found = _numbers(directory, senders)
     until = time.monotonic() + TIMEOUT_SECONDS

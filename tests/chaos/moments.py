@@ -12,7 +12,6 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +63,9 @@ MOMENTS: dict[str, Change | Appearance] = {
     "after it is complete": Change("*/complete", "after"),
 }
 
+WITHIN_WRITES = ("when a sink's file has begun", "while a commit is written")
+"""Moments within a write of a worker or of Java: a kill leaves a part of a file."""
+
 
 def die() -> None:
     """As `kill -9` does: nothing is tidied up."""
@@ -104,28 +106,39 @@ def changes_watched(moment: Change, die: Callable[[], None]) -> Iterator[None]:
         yield
 
 
-def die_at_appearance(moment: Appearance) -> None:
-    """Dies when a file appears that was not there at the start."""
-    root = Path(moment.directory)
+@contextmanager
+def appearance_watched(
+    moment: Appearance, directory: Path, die: Callable[[], None]
+) -> Iterator[None]:
+    """Within the block, calls `die` in a thread when a new file appears below the directory."""
+    root = directory / moment.directory
 
     def files() -> set[Path]:
         return {p for p in root.rglob("*") if fnmatch(str(p.relative_to(root)), moment.pattern)}
 
-    before = files()
+    before, ended = files(), threading.Event()
 
     def look() -> None:
         while len(files() - before) < moment.nth:
-            time.sleep(0.01)
+            if ended.wait(0.01):
+                return
         die()
 
-    threading.Thread(target=look, daemon=True).start()
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 if __name__ == "__main__":
     name, file = sys.argv[1:]
     moment = MOMENTS[name]
     if isinstance(moment, Change):
-        with changes_watched(moment, die):
-            sys.exit(main(["run", file]))
-    die_at_appearance(moment)
-    sys.exit(main(["run", file]))
+        watched = changes_watched(moment, die)
+    else:
+        watched = appearance_watched(moment, Path(), die)
+    with watched:
+        sys.exit(main(["run", file]))

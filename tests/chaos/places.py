@@ -171,6 +171,7 @@ class Topics:
 
     def _messages(self, topic: str) -> Iterator[Message]:
         """The committed records of each partition, in order, up to its very end."""
+        self.broker.await_visible(topic, PARTITIONS)
         consumer = self._consumer("read_committed")
         for at, end in self._ends(topic):
             consumer.assign([TopicPartition(topic, at, OFFSET_BEGINNING)])

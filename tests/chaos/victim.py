@@ -11,14 +11,50 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import psutil
+from pyspark.sql import SparkSession
+
+from penstock import app
+from penstock.runtime.handle import RunHandle
 
 MARK = "PENSTOCK_TEST_MARK"
 LONGEST = 300.0
 PROGRESS = 120.0
 """How long a run that has nothing more to do is left alone."""
 TIMEOUT_SECONDS = 20.0
+
+
+class Run(Protocol):
+    """A run in a process, or in this one."""
+
+    def poll(self) -> int | None:
+        """Returns the exit code of a run that has ended."""
+
+    def terminate(self) -> None:
+        """Requests the end of the run."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end. Returns the exit code."""
+
+
+@dataclass(frozen=True)
+class RunHere:
+    """A run in this process."""
+
+    handle: RunHandle
+
+    def poll(self) -> int | None:
+        return None if self.handle.running else self.wait()
+
+    def terminate(self) -> None:
+        self.handle.stop()
+
+    def wait(self, timeout: float | None = None) -> int:
+        outcome = self.handle.wait(timeout)
+        assert outcome is not None, f"the run has not ended after {timeout} s"
+        return outcome.exit_code
 
 
 @dataclass
@@ -40,7 +76,11 @@ class Victim:
         """A run as a user starts it."""
         return self.start("-m", "penstock", "run", "pipeline.yaml", *options)
 
-    def ends(self, process: subprocess.Popen[bytes]) -> None:
+    def run_here(self, spark: SparkSession) -> RunHere:
+        """A run in this process. Its receivers carry the mark while the environment has it."""
+        return RunHere(app.start(self.directory / "pipeline.yaml", spark=spark.newSession()))
+
+    def ends(self, process: Run) -> None:
         """Waits for the end, which must be a good one."""
         code = process.wait(LONGEST)
         assert code == 0, f"ended with code {code}:\n{self.log()[-3000:]}"
@@ -59,11 +99,16 @@ class Victim:
 
     def kill(self, process: subprocess.Popen[bytes], dice: random.Random) -> str:
         """Kills a run, or the driver alone."""
-        whole = dice.random() < 0.5
         os.kill(process.pid, signal.SIGKILL)
+        killed = self.finish_off(dice)
+        process.wait()
+        return killed
+
+    def finish_off(self, dice: random.Random) -> str:
+        """Kills the other processes of a run whose driver is killed, or leaves them alone."""
+        whole = dice.random() < 0.5
         if whole:
             self.kill_all()
-        process.wait()
         return "all processes" if whole else "the driver"
 
     def complete(self) -> bool:

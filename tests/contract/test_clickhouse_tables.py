@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,13 +17,19 @@ import pytest
 from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
+from interruptions import Interruptions, check_table
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
+from penstock.connectors.clickhouse import config as clickhouse_config
 from penstock.core.errors import Permanent, PlanError, Transient
-from penstock.sdk import Read
+from penstock.engine.sinks.sink import SinkTask
+from penstock.engine.sinks.sink import write as write_partition
+from penstock.engine.tasks.dead_letter_writer import Spool
+from penstock.sdk import BatchId, Read
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.operations import Operation
 from servers.certificates import Authority
-from servers.clickhouse import ClickHouse
+from servers.clickhouse import PASSWORD, ClickHouse
+from servers.gate import Gate
 
 UTC = pa.timestamp("us", tz="UTC")
 NOW = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
@@ -199,6 +206,30 @@ def test_a_repeated_batch_has_an_effect_once_if_the_engine_keeps_tokens(
     assert clickhouse(counted) == [(count + 2,)]
 
 
+def test_merged_rows_are_inserted_once_in_any_division(
+    clickhouse: ClickHouse, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value that does not fit and a row that the server rejects are dead letters of their own."""
+    clickhouse(
+        f"CREATE TABLE shop.{options['table']} (id Int64, n UInt8, CONSTRAINT c CHECK id != 13) "
+        "ENGINE = MergeTree ORDER BY id SETTINGS non_replicated_deduplication_window = 100"
+    )
+    monkeypatch.setattr(ClickhouseSink, "max_rows_per_write", 20)
+    rows = batch(id=numbers(*range(50)), n=numbers(*([7] * 29), 300, *([7] * 20)))
+    for size in (50, 10, 7):
+        spool = Spool("p", "q", "out", "sink", directory=str(tmp_path / str(size)))
+        task = SinkTask.of(sink(options), spool)
+        parts = (rows.slice(start, size) for start in range(0, 50, size))
+        receipt = write_partition(task, BatchId("q", 7), 0, parts)
+        task.discard_client()
+        assert receipt is not None and (receipt["rows"], receipt["bad"]) == (48, 2)
+        found = pa.ipc.open_file(next((tmp_path / str(size)).rglob("*.arrow"))).read_all()
+        letters = [json.loads(each)["id"] for each in found["payload"].to_pylist()]
+        assert sorted(letters) == [13, 29]
+    kept = [(number,) for number in range(50) if number not in (13, 29)]
+    assert clickhouse(f"SELECT id FROM shop.{options['table']} ORDER BY id") == kept
+
+
 def test_upserts_and_deletes(clickhouse: ClickHouse, options: dict[str, Any]) -> None:
     of = sink(options, ["id"])
     write(of, batch(id=numbers(1, 2, 3), s=pa.array(["a", "b", "c"])), 0)
@@ -213,6 +244,28 @@ def test_upserts_and_deletes(clickhouse: ClickHouse, options: dict[str, Any]) ->
     write(sink(options, ["id"]), batch(id=numbers(3), s=pa.array(["again"])), 0)
     assert (3, "again") in clickhouse(f"SELECT id, s FROM shop.{options['table']} FINAL")
     assert source(options).infer_primary_key() == ("id",)
+
+
+def test_deletes_that_remove_rows(clickhouse: ClickHouse, options: dict[str, Any]) -> None:
+    of = sink(options, ["id", "s"], deletes="remove")
+    hostile_text = "it's \\ a"
+    write(
+        of, batch(id=numbers(1, 2, 3), s=pa.array(["a", hostile_text, "c"]), n=numbers(7, 8, 9)), 0
+    )
+    operations = pa.array([Operation.UPDATE.value, Operation.DELETE.value])
+    write(
+        of, batch(id=numbers(1, 2), s=pa.array(["a", hostile_text]), n=numbers(5, 0)), 1, operations
+    )
+    name = f"shop.{options['table']}"
+    assert clickhouse(f"SELECT * FROM {name} FINAL ORDER BY id") == [(1, "a", 5), (3, "c", 9)]
+    assert clickhouse(f"SELECT count() FROM {name} WHERE id = 2") == [(0,)]
+    other = clickhouse.new_table()
+    clickhouse(f"CREATE TABLE shop.{other} (id Int64) ENGINE = MergeTree ORDER BY id")
+    with pytest.raises(Permanent, match="does not replace and delete rows") as found:
+        sink({**options, "table": other}, ["id"], deletes="remove").prepare(
+            pa.schema([("id", pa.int64())])
+        )
+    assert "ReplacingMergeTree()" in str(found.value.hint)
 
 
 def test_versions_grow_although_the_clock_is_set_back(
@@ -421,3 +474,54 @@ def test_hostile_names_and_values(clickhouse: ClickHouse) -> None:
     few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
     assert few.rejected_tables() == {"a\0b", "x" * 300}
     target.check_values()
+
+
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_interrupted_connections(
+    options: dict[str, Any], clickhouse: ClickHouse, monkeypatch: pytest.MonkeyPatch,
+    key: tuple[str, ...],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(clickhouse_config, "_MARGIN", 0.0)
+    with Gate(clickhouse.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        given = check.through(options, timeout="1s")
+        check_table(check, ClickhouseSink, ClickhouseSource, given, key=key, looks_up=bool(key))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason", "hint"),
+    [
+        ("parts_to_throw_insert=1, parts_to_delay_insert=1, max_delay_to_insert=1",
+         "Too many parts", "Set batch so that it has more rows and less batches per second."),
+        ("min_free_disk_bytes_to_perform_insert=1000000000000000000", "have enough free space",
+         "Free disk space of the server."),
+    ],
+)  # fmt: skip
+def test_limits_of_tables_are_transient(
+    clickhouse: ClickHouse, options: dict[str, Any], settings: str, reason: str, hint: str
+) -> None:
+    """A batch is written once the table accepts it, and then only once."""
+    name = f"shop.{options['table']}"
+    clickhouse(
+        f"CREATE TABLE {name} (id Int64) ENGINE = MergeTree ORDER BY id",
+        f"SYSTEM STOP MERGES {name}", f"INSERT INTO {name} VALUES (0)",
+        f"ALTER TABLE {name} MODIFY SETTING {settings}",
+    )  # fmt: skip
+    of = sink(options)
+    with pytest.raises(Transient, match=reason) as found:
+        write(of, batch(id=numbers(1)))
+    assert found.value.code == "busy" and found.value.hint == hint
+    names = ", ".join(each.partition("=")[0].strip() for each in settings.split(","))
+    clickhouse(f"ALTER TABLE {name} RESET SETTING {names}")
+    assert write(of, batch(id=numbers(1))) == {}
+    assert clickhouse(f"SELECT id FROM {name} ORDER BY id") == [(0,), (1,)]
+
+
+def test_limits_of_time_and_writing(clickhouse: ClickHouse, options: dict[str, Any]) -> None:
+    query = "SELECT sleepEachRow(0.5) AS s FROM numbers(4) SETTINGS max_block_size = 1"
+    with pytest.raises(Transient, match="Timeout exceeded"):
+        read(source({**options, "timeout": "1s"}, query=query, drop=("table",)))
+    clickhouse(f"CREATE TABLE shop.{options['table']} (id Int64) ENGINE = MergeTree ORDER BY id")
+    with pytest.raises(Permanent, match="readonly mode") as denied:
+        write(sink(options, settings={"readonly": 1}), batch(id=numbers(1)))
+    assert denied.value.code == "authorization" and "readonly" in str(denied.value.hint)

@@ -8,8 +8,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from database_tables import read, write
-from penstock.connectors.delta import DeltaSink, DeltaSource
+from interruptions import Interruptions
+from lake_tables import access_to
+from penstock.connectors.delta import DeltaSink, DeltaSource, client
 from penstock.core.errors import Permanent, Transient
+from penstock.sdk import object_store
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
 from servers.s3 import Bucket
@@ -60,16 +63,6 @@ class TestDeltaSink(SinkContract):
         return lambda schema: rows_of(options["path"], schema)
 
 
-def access_to(bucket: Bucket) -> dict[str, str]:
-    """Returns the options of delta-rs for a bucket."""
-    storage = bucket.server.storage
-    return {
-        "AWS_ENDPOINT_URL": storage["endpoint_url"], "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": storage["auth"]["access_key"], "AWS_REGION": "us-east-1",
-        "AWS_SECRET_ACCESS_KEY": storage["auth"]["secret_key"],
-    }  # fmt: skip
-
-
 @pytest.mark.server
 def test_a_table_on_s3(bucket: Bucket) -> None:
     path, storage = f"{bucket.url}/lake/t", bucket.server.storage
@@ -101,3 +94,23 @@ def test_a_table_on_s3(bucket: Bucket) -> None:
 
 def make(component: Any, **options: Any) -> Any:
     return component.create(component.config_type.model_validate(options))
+
+
+@pytest.mark.server
+def test_interrupted_connections_to_s3(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "REQUEST_TIMEOUT", "1s")
+    monkeypatch.setattr(client, "RETRY_TIMEOUT", "1s")
+    monkeypatch.setattr(object_store, "REQUEST_TIMEOUT_SECONDS", 0.5)
+    options = {"path": f"{bucket.url}/t", "storage": bucket.server.storage}
+    check = Interruptions(bucket.server.gate, bucket.server.secret_key, options["path"])
+
+    def write_batch(number: int) -> None:
+        assert write(make(DeltaSink, **options), pa.record_batch({"id": [number]}), number) == {}
+
+    def read_rows() -> list[int]:
+        source = make(DeltaSource, **options)
+        source.columns = pa.schema([("id", pa.int64())])
+        return sorted(row["id"] for row in read(source)[0])
+
+    check.check_writes(write_batch, 3, 1)
+    assert check.check_reads(read_rows, 2, 1) == [*range(check.batches)]

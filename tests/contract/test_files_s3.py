@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from penstock.connectors.files import FilesSink, FilesSource
+from penstock.connectors.files.object_store import ArrowStorage
+from penstock.sdk.object_store import StorageOptions
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract.rows import SIMPLE, make_rows
 from servers.s3 import S3, Bucket, Notified
@@ -108,3 +111,24 @@ class TestS3SinkParquetRolling(OnS3, SinkContract):
             return [row for table in tables for row in table.to_pylist()]
 
         return rows
+
+
+def test_responses_that_are_cut_between_their_headers(bucket: Bucket) -> None:
+    """The client takes such a response for one of an empty file."""
+    bucket.put("in/a.jsonl", b'{"id": 1}\n')
+    system = StorageOptions.model_validate(bucket.server.storage).open_s3("us-east-1")
+    storage, path, gate = (
+        ArrowStorage(system, "s3://"),
+        f"{bucket.name}/in/a.jsonl",
+        bucket.server.gate,
+    )
+    found = storage.stat(path)
+    for request in (lambda: storage.stat(path), lambda: storage.open(path).seek(0, io.SEEK_END)):
+        before = gate.passed
+        expected = request()
+        assert expected in (found, 10)
+        for place in range(1, gate.passed - before, 40):
+            gate.after(place, gate.drop)
+            with suppress(OSError):
+                assert request() == expected
+            gate.heal()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 
 from iceberg_tables import catalog_options, client, rows_of
+from interruptions import Interruptions
 from lake_tables import read, write
-from penstock.connectors.iceberg import IcebergSink, IcebergSource
+from penstock.connectors.iceberg import IcebergSink, IcebergSource, catalogs
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
 from servers.aws import REGION
+from servers.gate import Gate
 from servers.iceberg_rest import IcebergRest
-from servers.postgres import Postgres
+from servers.postgres import PASSWORD, Postgres
 from servers.s3 import Bucket
 
 
@@ -149,3 +152,45 @@ def test_tables_on_s3(bucket: Bucket, tmp_path: Path) -> None:
         assert isinstance(fails(options), Transient)
     finally:
         bucket.server.gate.start()
+
+
+def check_interruptions(check: Interruptions, options: dict[str, Any]) -> None:
+    """Writes and reads a table over connections to its catalog that are interrupted."""
+
+    def write_batch(number: int) -> None:
+        sink = make(IcebergSink, options)
+        with closing(sink):
+            assert write(sink, pa.record_batch({"id": [number]}), number) == {}
+
+    def read_rows() -> list[int]:
+        with closing(make(IcebergSource, options)) as source:
+            return sorted(row["id"] for row in read(source)[0])
+
+    check.check_writes(write_batch)
+    assert check.check_reads(read_rows, 2, 1) == [*range(check.batches)]
+
+
+@pytest.mark.server
+def test_interrupted_connections_to_a_rest_catalog(
+    iceberg_rest: IcebergRest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogs, "RESPONSE_SECONDS", 2)
+    table = new_table()
+    with Gate(iceberg_rest.port) as gate:
+        check = Interruptions(gate, "no secret", table)
+        catalog = check.through({"type": "rest", "url": iceberg_rest.url})
+        check_interruptions(check, {"catalog": catalog, "table": table})
+
+
+@pytest.mark.server
+def test_interrupted_connections_to_a_catalog_in_postgres(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogs, "SILENCE", -58)
+    monkeypatch.setattr("penstock.connectors.iceberg.client.CONNECT_SECONDS", 1)
+    table = new_table()
+    with Gate(postgres.port) as gate:
+        check = Interruptions(gate, PASSWORD, table)
+        login = check.through({name: postgres.login[name] for name in ("url", "auth")})
+        catalog = {"type": "sql", "warehouse": str(tmp_path), "name": table, **login}
+        check_interruptions(check, {"catalog": catalog, "table": table})

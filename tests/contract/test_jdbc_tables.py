@@ -16,14 +16,18 @@ import pytest
 from crossing import by_hand, hostile, systems
 from crossing.hostile import quoted
 from database_tables import read, write
+from interruptions import Interruptions, check_table
 from penstock.connectors.jdbc import JdbcSink, JdbcSource
 from penstock.connectors.jdbc.connection import JdbcConnection
 from penstock.core.errors import OptionError, Permanent, Transient
 from penstock.discovery import discover, pipeline_text
 from penstock.sdk import BatchId, Read
 from penstock.sdk.columns.rows import batch_of
+from servers.certificates import Authority
 from servers.drivers import H2, HSQLDB, POSTGRES, derby, driver
-from servers.postgres import Postgres
+from servers.gate import Gate
+from servers.postgres import PASSWORD, Postgres
+from tls_listener import tls_listener
 
 NOW = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
 WALL = NOW.replace(tzinfo=None)
@@ -333,3 +337,26 @@ def test_hostile_names_and_values(make: Any, system: str) -> None:
     few = replace(target, names=(*hostile.FEW_NAMES, "x" * 300))
     assert few.rejected_tables() == {"a\0b", "x" * 300}
     target.check_values()
+
+
+def test_interrupted_connections(
+    make: Any, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.connectors.jdbc.driver.SILENCE", 0.2)
+    with Gate(postgres.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        given = check.through(make("postgresql").options, table="t", timeout="1s")
+        check_table(check, JdbcSink, JdbcSource, given, looks_up=False)
+
+
+def test_tls(make: Any, tmp_path: Path) -> None:
+    """A certificate that is not trusted ends the query; a lost connection is tried again."""
+    db = make("postgresql")
+    factory = "org.postgresql.ssl.DefaultJavaSSLFactory"
+    db.options["properties"] = {"ssl": "true", "sslfactory": factory}
+    for certificate, kind in ((Authority(tmp_path).issue("server"), Permanent), (None, Transient)):
+        with tls_listener(certificate, asks=True) as port:
+            db.options["url"] = f"jdbc:postgresql://127.0.0.1:{port}/shop"
+            with pytest.raises(kind) as found:
+                db.source()
+        assert found.value.code == ("tls" if kind is Permanent else "unreachable")

@@ -16,12 +16,15 @@ from bson import Binary, Int64, ObjectId, Regex, Timestamp
 
 from crossing import by_hand, systems
 from database_tables import read, write
+from interruptions import Interruptions, check_table
 from penstock.connectors.mongodb import MongodbSink, MongodbSource
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.sdk import Context, LookupSource, Operation, Read
 from penstock.sdk.columns.json_mark import json_field
 from servers.certificates import Authority
-from servers.ferretdb import FerretDb
+from servers.failing_member import FailingMember
+from servers.ferretdb import PASSWORD, FerretDb
+from servers.gate import Gate
 
 UTC = pa.timestamp("us", tz="UTC")
 NOON = dt.datetime(2024, 2, 29, 12, 0, 0, 123_000, tzinfo=dt.UTC)
@@ -380,3 +383,53 @@ def test_a_stopped_server_is_unreachable() -> None:
 
 def test_rows_of_every_type(ferretdb: FerretDb, tmp_path: Path) -> None:
     assert by_hand.check(systems.mongodb(ferretdb), tmp_path) == []
+
+
+def test_interrupted_connections(ferretdb: FerretDb, options: dict[str, Any]) -> None:
+    with Gate(ferretdb.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        given = check.through(options, timeout="1s", id_column="id")
+        check_table(check, MongodbSink, MongodbSource, given, key=("id",))
+
+
+@pytest.mark.parametrize("is_of_document", [False, True])
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (10107, "not primary", "busy"), (189, "primary stepped down", "busy"),
+        (11600, "interrupted at shutdown", "busy"), (50, "exceeded time limit", "busy"),
+        (112, "WriteConflict", "busy"), (14031, "out of disk space", "busy"),
+        (371, "user writes blocked", "busy"), (8000, "you are over your space quota", "busy"),
+        (8000, "bad auth", "authentication"), (13, "not authorized on shop", "authorization"),
+    ],
+)  # fmt: skip
+def test_errors_of_members(
+    ferretdb: FerretDb, options: dict[str, Any], code: int, reason: str, kind: str,
+    is_of_document: bool,
+) -> None:  # fmt: skip
+    """Errors of all documents are transient or permanent, and no dead letters."""
+    error = {"code": code, "errmsg": reason}
+    answer: dict[str, Any] = {"ok": 0.0, **error}
+    if is_of_document:
+        answer = {"ok": 1.0, "n": 0, "writeErrors": [{"index": 0, **error}]}
+    rows = batch(_id=[1, 2])
+    with FailingMember(ferretdb.port) as member:
+        url = f"mongodb://127.0.0.1:{member.port}/shop"
+        of = sink({**options, "url": url, "timeout": "3s"})
+        member.answers.append(("insert", answer))
+        with pytest.raises(Transient if kind == "busy" else Permanent, match=reason) as found:
+            write(of, rows)
+        assert found.value.code == kind
+        assert write(of, rows) == {}
+    assert [each["_id"] for each in ferretdb.documents(options["collection"])] == [1, 2]
+
+
+def test_unsatisfied_write_concerns(ferretdb: FerretDb, options: dict[str, Any]) -> None:
+    with FailingMember(ferretdb.port) as member:
+        of = sink({**options, "url": f"mongodb://127.0.0.1:{member.port}/shop", "timeout": "3s"})
+        concern = {"code": 64, "errmsg": "waiting for replication timed out"}
+        member.answers.append(("insert", {"ok": 1.0, "n": 1, "writeConcernError": concern}))
+        with pytest.raises(Transient, match="waiting for replication") as found:
+            write(of, batch(_id=[1]))
+        assert found.value.hint == "Check the members of the replica set."
+        assert write(of, batch(_id=[1])) == {}

@@ -15,14 +15,17 @@ from typing import Any
 import pytest
 from pymysql.cursors import DictCursor
 
+from interruptions import Interruptions
 from penstock.cli.main import main
 from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.mysql.changes import snapshot
+from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import OptionError, PenstockError
 from penstock.sdk import Read
 from penstock.sdk.database.changes.progress import DONE, Progress
+from servers.gate import Gate
 from servers.mariadb import DATABASE, PASSWORD, MariaDb
-from table_changes import Changes, Row, changes_of, fails
+from table_changes import Changes, Row, changes_of, check_interrupted, fails
 
 Execute = Callable[..., list[tuple[Any, ...]]]
 
@@ -747,3 +750,17 @@ def test_a_receiver_stops_while_the_server_does_not_respond(
         assert "binlog" not in {thread.name for thread in threading.enumerate()}
     finally:
         mariadb.resume()
+
+
+def test_interrupted_connections(
+    db: Execute, mariadb: MariaDb, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MysqlConnection, "silence", 0.2)
+    db("CREATE TABLE t (id int PRIMARY KEY)")
+    with Gate(mariadb.port) as gate:
+        options = Interruptions(gate, PASSWORD).through(
+            mariadb.login, table=f"{database}.t", changes=True, timeout="1s"
+        )
+        config = MysqlSource.config_type.model_validate(options)
+        changes = changes_of(MysqlSource, config, tmp_path, in_thread=True)
+        check_interrupted(changes, gate, lambda id_: db(f"INSERT INTO t VALUES ({id_})"))

@@ -17,12 +17,15 @@ import pytest
 from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
+from interruptions import Interruptions, check_table
 from penstock.connectors.mysql import MysqlSink, MysqlSource
+from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
 from penstock.sdk import Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
-from servers.mariadb import PASSWORD, MariaDb
+from servers.gate import Gate
+from servers.mariadb import DATABASE, PASSWORD, MariaDb
 
 UTC = pa.timestamp("us", tz="UTC")
 LOCAL = pa.timestamp("us")
@@ -528,3 +531,36 @@ def test_a_limit_of_connections_is_transient(
         db(f"SET GLOBAL max_connections = {limit}")
     assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
     sink(options).connect().close()
+
+
+def test_interrupted_connections(
+    options: dict[str, Any], mariadb: MariaDb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MysqlConnection, "silence", 0.2)
+    with Gate(mariadb.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        check_table(check, MysqlSink, MysqlSource, check.through(options, timeout="500ms"))
+
+
+def test_a_read_only_server_is_transient(
+    options: dict[str, Any], db: Client, mariadb: MariaDb
+) -> None:
+    """A batch is written once the server is the primary again."""
+    database = options["table"].partition(".")[0]
+    db(
+        "CREATE TABLE t (id int PRIMARY KEY)",
+        f"CREATE USER {database} IDENTIFIED BY '{PASSWORD}'",
+        f"GRANT ALL ON {database}.* TO {database}",
+    )
+    url = options["url"].replace(DATABASE.replace(" ", "%20"), database)
+    limited = {**options, "url": url, "auth": {"username": database, "password": PASSWORD}}
+    of, row = sink(limited, ["id"]), batch_of([{"id": 1}], pa.schema([("id", pa.int32())]))
+    of.prepare(row.schema)
+    db("SET GLOBAL read_only = 1")
+    try:
+        with pytest.raises(Transient, match="--read-only") as found:
+            write(of, row)
+    finally:
+        db("SET GLOBAL read_only = 0")
+    assert found.value.code == "busy" and "primary" in str(found.value.hint)
+    assert write(of, row) == {} and db("SELECT id FROM t") == [(1,)]

@@ -16,13 +16,17 @@ from typing import Any
 import psycopg
 import pytest
 
-from crossing import by_hand, native_tables
+from crossing import by_hand, hostile, native_tables
+from crossing.hostile import quoted
+from interruptions import Interruptions
 from penstock.cli.main import main
 from penstock.connectors.postgres import PostgresSource
+from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
 from penstock.sdk.database.changes.progress import DONE, Progress
+from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
-from table_changes import Changes, changes_of, fails
+from table_changes import Changes, changes_of, check_interrupted, fails
 
 Row = dict[str, Any]
 
@@ -603,3 +607,42 @@ def test_a_server_that_restarts(tmp_path: Path) -> None:
             assert len(changes.rows) - before == count - known == 2000
         finally:
             changes.stop()
+
+
+def test_interrupted_connections(
+    db: Any, postgres: Postgres, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresConnection, "silence", 0.2)
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    with Gate(postgres.port) as gate:
+        options = Interruptions(gate, PASSWORD).through(
+            postgres.login, table=f"{schema}.t", changes=True, slot=schema, timeout="1s"
+        )
+        config = PostgresSource.config_type.model_validate(options)
+        changes = changes_of(PostgresSource, config, tmp_path, in_thread=True)
+        check_interrupted(changes, gate, lambda id_: db.execute(f"INSERT INTO t VALUES ({id_})"))
+
+
+def test_hostile_names(db: Any, postgres: Postgres, schema: str, tmp_path: Path) -> None:
+    """Names of a schema, a table, columns and a publication have marks of SQL."""
+    place, column = schema + hostile.MARKS[:40], hostile.MARKS
+    texts = [text for text in hostile.TEXTS if "\0" not in text]
+    table = f"{quoted(place)}.{quoted(hostile.MARKS)}"
+    db.execute(f"CREATE SCHEMA {quoted(place)}")
+    db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {quoted(column)} text)")
+    config = PostgresSource.config_type.model_validate(
+        {**postgres.login, "table": table, "changes": True, "slot": schema, "publication": place}
+    )
+    changes = changes_of(PostgresSource, config, tmp_path, in_thread=True)
+    changes.start()
+    try:
+        for row in enumerate(texts):
+            db.execute(f"INSERT INTO {table.replace('%', '%%')} VALUES (%s, %s)", row)
+            if row[0] == 0:
+                changes.until(lambda: len(changes.table()) == 1)
+        changes.until(lambda: len(changes.table()) == len(texts))
+        found = {id_: row[column] for (id_,), row in changes.table().items()}
+        assert found == dict(enumerate(texts))
+    finally:
+        changes.stop()
+        db.execute(f"DROP PUBLICATION {quoted(place)}")

@@ -18,11 +18,14 @@ import pytest
 from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
+from interruptions import Interruptions, check_table
 from penstock.connectors.postgres import PostgresSink, PostgresSource, catalog
+from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Transient
 from penstock.sdk import Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
+from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
 
 UTC = pa.timestamp("us", tz="UTC")
@@ -366,7 +369,7 @@ def test_locks_and_silence_end_in_time(
         with pytest.raises(Transient, match="statement timeout"):
             write(sink({**options, "timeout": "300ms"}), row)
     with closing(sink({**options, "timeout": "300ms"}).connect()) as connection:
-        connection.silence = 0.2
+        connection.client.silence = 0.2
         postgres.pause()
         try:
             with pytest.raises(Transient, match="could not reach"):
@@ -451,6 +454,46 @@ def test_a_read_only_server_is_transient(options: dict[str, Any], db: Any) -> No
         db.execute(f"ALTER {setting.format('RESET')}")
     assert found.value.code == "busy" and "standby" in str(found.value.hint)
     assert write(of, rows) == {} and read(source(options))[0] == [{"id": 1}]
+
+
+def test_interrupted_connections(
+    options: dict[str, Any], postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresConnection, "silence", 0.2)
+    with Gate(postgres.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        check_table(check, PostgresSink, PostgresSource, check.through(options, timeout="300ms"))
+
+
+def test_a_limit_of_disk_space_is_transient(options: dict[str, Any], postgres: Postgres) -> None:
+    role = options["table"].partition(".")[0]
+    with postgres.client("postgres", "postgres") as root:
+        root.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+        root.execute(f"ALTER ROLE {role} SET temp_file_limit = 0")
+        root.execute(f"ALTER ROLE {role} SET work_mem = '64kB'")
+    query = "SELECT id FROM generate_series(1, 100000) AS id"
+    limited = {
+        **options, "auth": {"username": role, "password": PASSWORD}, "cursor_columns": ["id"],
+    }  # fmt: skip
+    del limited["table"]
+    with pytest.raises(Transient, match="temp_file_limit") as found:
+        read(source(limited, query=query))
+    assert found.value.code == "busy"
+
+
+def test_ended_transactions_are_transient(options: dict[str, Any], postgres: Postgres) -> None:
+    """The server ends a transaction that is idle for too long, and the connection."""
+    with closing(sink(options).connect()) as connection:
+        connection.execute("SET idle_in_transaction_session_timeout = 1")
+        connection.commit()
+        connection.query("SELECT 1")
+        with postgres.client() as other:
+            ended = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+            pid = connection.client.info.backend_pid
+            while other.execute(ended, (pid,)).fetchone() != (0,):
+                pass
+        with pytest.raises(Transient):
+            connection.query("SELECT 1")
 
 
 def test_the_server_does_not_compile_the_query_of_types(db: Any) -> None:

@@ -66,7 +66,10 @@ class Target:
                 written.add(fold(name) if self.folds else name)
         if issubclass(self.source, ListedSource):
             with closing(self.made(self.source, "k").connect()) as connection:
-                listed = {each.name for each in connection.tables()}
+                tables = connection.tables()
+                for each in tables:
+                    assert each.name not in written or connection.columns(each) is not None
+            listed = {each.name for each in tables}
             assert written <= ({*map(fold, listed)} if self.folds else listed)
         return rejected
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -16,6 +17,7 @@ import pytest
 from blocks import Reader, blocks
 
 from command_line import CommandLine
+from penstock import app
 
 pytestmark = [pytest.mark.docs, pytest.mark.spark]
 
@@ -44,6 +46,9 @@ KEYS = {
     "q19": ("auction", "place"),
 }
 """The primary keys of the queries that write changes."""
+STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")
+"""The queries without state run as one script, in which they share the table of bids."""
+_BIDS = re.compile(r"^CREATE TABLE bid [^;]*;\n", re.MULTILINE)
 CONTINUOUS = [name for name in QUERIES if name not in WINDOWED]
 
 
@@ -90,22 +95,32 @@ def run(example: Path, cli: CommandLine, tmp_path_factory: pytest.TempPathFactor
     """Returns a function that runs a query once, with a restart after the first files."""
 
     @cache
-    def run_query(name: str) -> Ran:
-        where = tmp_path_factory.mktemp(name)
-        shutil.copy(example / f"{name}.sql", where)
+    def run_queries(names: tuple[str, ...]) -> dict[str, Ran]:
+        where = tmp_path_factory.mktemp(names[0])
+        (where / "queries.sql").write_text(_script(names))
         found = []
-        last = _watching(name) if name in KEYS else []
+        last = _watching(names[0]) if names[0] in KEYS else []
         for index, options in enumerate((last or ["--until-caught-up"], last)):
             for table in TIMES:
                 (where / "data" / table).mkdir(parents=True, exist_ok=True)
                 for path in in_order(example / "data" / table)[index : index + 1]:
                     shutil.copy(path, where / "data" / table)
-            done = cli(where, "run", f"{name}.sql", "--quiet", *options)
+            done = cli(where, "run", "queries.sql", "--quiet", *options)
             assert done.returncode == 0, done.stdout + done.stderr
-            found.append(in_order(where / "out" / name))
-        return Ran(*found)
+            found.append({name: in_order(where / "out" / name) for name in names})
+        half, whole = found
+        return {name: Ran(half[name], whole[name]) for name in names}
 
-    return run_query
+    return lambda name: run_queries(STATELESS if name in STATELESS else (name,))[name]
+
+
+def _script(names: Sequence[str]) -> str:
+    """Returns the script of a query, or one script of several queries of bids."""
+    scripts = [(EXAMPLE / f"{name}.sql").read_text() for name in names]
+    if len(scripts) == 1:
+        return scripts[0]
+    (bids,) = _BIDS.findall((EXAMPLE / "q20.sql").read_text())
+    return "".join([bids, *(_BIDS.sub("", script) for script in scripts)])
 
 
 def _watching(name: str) -> list[str]:
@@ -161,7 +176,9 @@ def rows_only_in(database: duckdb.DuckDBPyConnection, one: str, other: str) -> l
 
 
 def test_scripts_and_answers_are_complete() -> None:
-    assert {path.stem for path in EXAMPLE.glob("q*.sql")} == {*QUERIES}
+    scripts = {path.stem: app.plan(path) for path in EXAMPLE.glob("q*.sql")}
+    assert {*scripts} == {*QUERIES}
+    assert all(name in plan.nodes for name, plan in scripts.items())
     assert {path.stem for path in ANSWERS.glob("*.sql")} == {*QUERIES}
     changes = {path.stem for path in EXAMPLE.glob("q*.sql") if "debezium" in path.read_text()}
     assert changes == {*KEYS}

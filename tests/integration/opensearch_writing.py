@@ -31,7 +31,7 @@ def sink_of(url: str, primary_key: Sequence[str] = (), **options: Any) -> Opense
 @contextmanager
 def opened(server: Opensearch, columns: pa.Schema, **options: Any) -> Iterator[Any]:
     """Yields a function that writes rows and returns the failures. Its `writer` is the writer."""
-    sink = sink_of(server.url, **options)
+    sink = sink_of(options.pop("url", server.url), **options)
     sink.check_schema(columns)
     client = sink.open()
     writer = sink.writer(client, BatchId("q", 0), 0, columns)

@@ -55,8 +55,7 @@ def test_ended_queries(tmp_path: Path, penstock_spark: SparkSession) -> None:
     assert monitors[3] <= monitors[2], monitors
     assert connections[3] <= connections[2], connections
     # Threads of the first run have its session. The connection of the last run remains.
-    for reference in (sessions[1], sessions[2], sessions[4]):
-        _await_freed(session, reference)
+    _await_freed(session, [sessions[1], sessions[2], sessions[4]])
 
 
 def _reference(session: Any) -> Any:
@@ -75,10 +74,10 @@ def _connections(session: Any) -> Any:
     return field.get(gateway.java_gateway_server.getCallbackClient())
 
 
-def _await_freed(session: Any, reference: Any) -> None:
-    """Waits until Java has freed an object, less than the minute after which idle threads end."""
+def _await_freed(session: Any, references: list[Any]) -> None:
+    """Waits until Java has freed objects, less than the minute after which idle threads end."""
     deadline = time.monotonic() + 30
-    while not reference.refersTo(None):
+    while not all(reference.refersTo(None) for reference in references):
         assert time.monotonic() < deadline
         gc.collect()
         known = session.sparkContext._gateway.java_gateway_server.getGateway().getBindings()

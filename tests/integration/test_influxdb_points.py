@@ -15,9 +15,11 @@ import pytest
 from pipelines import Workspace, dump
 
 from crossing import by_hand, systems
+from interruptions import Interruptions
 from penstock.connectors.http.influxdb import InfluxdbSink
 from penstock.core.errors import PenstockError, Permanent, flatten_errors
 from penstock.sdk import BatchId, Failure
+from servers.gate import Gate
 from servers.influxdb import PASSWORD, USER, Influxdb, VictoriaMetrics
 
 AUTH = {"username": USER, "password": PASSWORD}
@@ -263,9 +265,6 @@ def test_writes_of_influxdb_2(victoria_metrics: VictoriaMetrics) -> None:
         ({"fields": {"x": {"column": "room", "type": "float"}}}, [
             'fields.x: column "room" has the type STRING',
         ]),
-        ({"measurement": "room", "fields": ["v"]}, [
-            'expected a template, found the name of the column "room"',
-        ]),
         ({"timestamp": "room", "fields": ["v"]}, [
             'timestamp: column "room" has the type STRING',
         ]),
@@ -287,5 +286,30 @@ def test_options_that_do_not_fit_the_columns(options: dict[str, Any], messages: 
     assert [error.message for error in flatten_errors(raised.value)] == messages
 
 
+def test_a_measurement_may_have_the_name_of_a_field() -> None:
+    options = {"url": "http://localhost:1", "database": "d", "measurement": "v", "fields": ["v"]}
+    sink = InfluxdbSink(InfluxdbSink.config_type.model_validate(options))
+    sink.check_schema(pa.schema([("v", pa.float64())]))
+
+
 def test_values_of_every_type(influxdb: Influxdb, tmp_path: Path) -> None:
     assert by_hand.check(systems.influxdb(influxdb), tmp_path) == []
+
+
+def test_interrupted_connections(influxdb: Influxdb) -> None:
+    database = influxdb.create_database()
+    columns = pa.schema([("at", pa.timestamp("us", "UTC")), ("id", pa.int64())])
+    with Gate(influxdb.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        options = check.through(
+            {"url": influxdb.url}, timestamp="at", timeout="1s", retry={"attempts": 1}
+        )
+
+        def write_batch(number: int) -> None:
+            ids = range(number * 20, (number + 1) * 20)
+            with opened(influxdb, database, columns, **options) as write:
+                assert write([{"at": START + timedelta(seconds=i), "id": i} for i in ids]) == []
+
+        check.check_writes(write_batch)
+    found = [point["id"] for point in points(influxdb, database)]
+    assert found == [*range(check.batches * 20)]

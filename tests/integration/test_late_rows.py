@@ -255,7 +255,7 @@ def test_late_rows_of_random_rows_equal_a_computation(
 
     Spark counts the late rows of a deduplication and of a join itself.
     """
-    inputs = {"s": random_batches(7, 6, 60), "u": random_batches(2, 6, 20)}
+    inputs = {"s": random_batches(7, 4, 60), "u": random_batches(2, 4, 30)}
     delays = {"s": 20, "u": 30}
     for name, batches in inputs.items():
         write(tmp_path, name, batches, parts=2)

@@ -12,11 +12,14 @@ import pyarrow as pa
 import pytest
 from opensearch_writing import IDS, contents, messages, opened, sink_of
 
-from crossing import by_hand, systems
+from crossing import by_hand, hostile, systems
+from penstock.core.errors import PlanError
 from penstock.sdk import BatchId
 from servers.opensearch import Opensearch
 
 NAN, INFINITY = float("nan"), float("inf")
+REJECTED = {".", "..", "a.b"}
+"""Names of fields that OpenSearch does not accept, or that are objects beside the text `a`."""
 
 
 def test_types(opensearch: Opensearch) -> None:
@@ -179,3 +182,27 @@ def test_data_stream(opensearch: Opensearch) -> None:
 
 def test_rows_of_every_type(opensearch: Opensearch, tmp_path: Path) -> None:
     assert by_hand.check(systems.opensearch(opensearch), tmp_path) == []
+
+
+def test_hostile_names_and_texts(opensearch: Opensearch) -> None:
+    """A field whose name OpenSearch does not accept is a dead letter. IDs have any text."""
+    index = opensearch.new_index()
+    stored: dict[str, dict[str, str]] = {}
+    for number, name in enumerate(name for name in hostile.NAMES if "\0" not in name):
+        columns = pa.schema([("a", pa.string()), (name, pa.string())])
+        rows: list[dict[str, Any]] = [
+            {"a": f"{number}", name: "x"},
+            {"a": f"{number}b", name: None},
+        ]
+        with opened(opensearch, columns, index=index, key="n{a}") as write:
+            failures = write(rows)
+        rejected = {failure.index for failure in failures}
+        for place in {0, 1} - rejected:
+            stored[f"n{rows[place]['a']}"] = {k: v for k, v in rows[place].items() if v is not None}
+        assert bool(rejected) == (name in REJECTED), (name, messages(failures))
+    with opened(opensearch, IDS, index=index, key="{a}") as write:
+        assert write([{"a": text, "b": text} for text in hostile.TEXTS]) == []
+    stored |= {text: {"a": text, "b": text} for text in hostile.TEXTS}
+    assert contents(opensearch, index) == stored
+    with pytest.raises(PlanError, match=r"a\\0b"):
+        sink_of(opensearch.url, index=index).check_schema(pa.schema([("a\0b", pa.string())]))

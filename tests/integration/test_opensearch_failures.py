@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from opensearch_writing import IDS, contents, messages, opened, sink_of
 
-from penstock.connectors.http.opensearch import ElasticsearchSink
+from interruptions import Interruptions
+from penstock.connectors.http.opensearch import ElasticsearchSink, OpensearchSource
 from penstock.core.errors import PenstockError, Permanent, Transient
+from penstock.sdk import Read
+from servers.gate import Gate
 from servers.opensearch import Opensearch
 from servers.web import PASSWORD, USER, Web
 
@@ -144,3 +148,36 @@ def test_columns_and_formats_that_are_no_documents() -> None:
     with pytest.raises(PenstockError, match="expected format: json") as raised:
         sink.check_schema(IDS)
     assert raised.value.code == "wrong-format"
+
+
+def test_interrupted_connections(opensearch: Opensearch) -> None:
+    index, secret = opensearch.new_index(), "made-up-password"
+    opensearch.call("PUT", f"/{index}", {"mappings": {"dynamic": False}})
+    with Gate(opensearch.port) as gate:
+        check = Interruptions(gate, secret)
+        options = check.through(
+            {"url": opensearch.url}, index=index, timeout="1s", retry={"attempts": 1},
+            auth={"username": "made-up-user", "password": secret},
+        )  # fmt: skip
+
+        def write_batch(number: int) -> None:
+            rows = [{"a": f"{number}-{place}", "b": "text " * 20} for place in range(20)]
+            with opened(opensearch, IDS, **options, key="{a}") as write:
+                assert write(rows) == []
+
+        def read_rows() -> list[str]:
+            config = OpensearchSource.config_type.model_validate(options)
+            source = OpensearchSource(config)
+            with closing(source):
+                start = source.initial_offset()
+                return sorted(
+                    str(payload)
+                    for part in source.partitions(start, source.latest_offset(start))
+                    for batch in source.read(part, Read())
+                    for payload in batch.column(0).to_pylist()
+                )
+
+        check.check_writes(write_batch)
+        opensearch.call("POST", f"/{index}/_refresh")
+        assert len(contents(opensearch, index)) == check.batches * 20
+        assert len(check.check_reads(read_rows, 3, 1)) == check.batches * 20

@@ -12,6 +12,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +92,18 @@ def check(
         assert outcome.errors == {}, outcome.errors
     wrong: list[str] = []
     empty: list[str] = []
-    for number, query in enumerate(queries):
-        found, expected = compare(query, written(directory, number), streams)
-        empty += [] if expected else [query.sql]
-        if found != expected:
-            wrong.append(describe(query, found, expected))
+    with ExitStack() as stack:
+        connections = {
+            reads: stack.enter_context(duckdb.connect()) for reads in {q.reads for q in queries}
+        }
+        for reads, connection in connections.items():
+            load(connection, list(streams.steps(reads)), reads)
+        for number, query in enumerate(queries):
+            connection = connections[query.reads]
+            found, expected = compare(connection, query, written(directory, number), streams)
+            empty += [] if expected else [query.sql]
+            if found != expected:
+                wrong.append(describe(query, found, expected))
     assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)
     assert len(empty) <= len(queries) // 5, f"seed {seed}: too many answers have no rows: {empty}"
     return sum(sets if query.by_set else 1 for query in queries)
@@ -110,17 +118,17 @@ def describe(query: Query, found: Rows, expected: Rows) -> str:
 
 
 def compare(
-    query: Query, rows: Iterable[tuple[dict[str, Any], int]], streams: Streams
+    connection: duckdb.DuckDBPyConnection,
+    query: Query,
+    rows: Iterable[tuple[dict[str, Any], int]],
+    streams: Streams,
 ) -> tuple[Rows, Rows]:
     """Returns the rows of a query, and those of DuckDB over the rows that are not late."""
-    with duckdb.connect() as connection:
-        steps = list(streams.steps(query.reads))
-        load(connection, steps, query.reads)
-        if query.sessions is not None:
-            load_sessions(connection, query.sessions, steps)
-        connection.execute(query.answer)
-        names = [column[0] for column in connection.description or ()]
-        expected = Counter(map(_plain, connection.fetchall()))
+    if query.sessions is not None:
+        load_sessions(connection, query.sessions, list(streams.steps(query.reads)))
+    connection.execute(query.answer)
+    names = [column[0] for column in connection.description or ()]
+    expected = Counter(map(_plain, connection.fetchall()))
     found: Rows = Counter()
     for row, weight in rows:
         found[_plain(tuple(row[name] for name in names))] += weight
@@ -146,11 +154,13 @@ def load_sessions(
     keys = "".join(f", {key}" for key in sessions.keys)
     rows = connection.execute(f"SELECT id, ts{keys} FROM ({sessions.rows})").fetchall()
     spans = assign_sessions(steps, {row[0]: (row[2:], row[1]) for row in rows}, sessions.gap)
-    connection.execute("CREATE TABLE spans (id INT, s BIGINT, e BIGINT)")
+    connection.execute("CREATE OR REPLACE TABLE spans (id INT, s BIGINT, e BIGINT)")
     connection.executemany(
         "INSERT INTO spans VALUES (?, ?, ?)", [(id_, *span) for id_, span in spans.items()]
     )
-    connection.execute(f"CREATE TABLE sessions AS FROM ({sessions.rows}) JOIN spans USING (id)")
+    connection.execute(
+        f"CREATE OR REPLACE TABLE sessions AS FROM ({sessions.rows}) JOIN spans USING (id)"
+    )
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -80,7 +80,7 @@ except Exception as error:
     print("in fails" in str(error), "with this message" in str(error))
 """
 
-INTERRUPT = """
+INTERRUPT = f"""
 from penstock.engine.spark_session.classcache import await_build
 from pyspark.errors import AnalysisException
 try:
@@ -97,6 +97,7 @@ close()
 await_build()
 print("closed")
 spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))
+{ARCHIVED}
 stream(availableNow=True).awaitTermination()
 """
 
@@ -216,7 +217,7 @@ def test_the_terminal_stays_empty_also_of_a_second_session(ended: Ended) -> None
     assert (ended.returncode, ended.err, ended.left) == (0, "", [])
     at = ended.out.index("caught")
     assert ended.out[at : at + 3] == ["caught", "5", "until Ctrl-C"]
-    assert ended.out[ended.out.index("closed") :] == ["closed", "5"]
+    assert ended.out[ended.out.index("closed") :] == ["closed", "True", "5"]
 
 
 @pytest.mark.spark
@@ -231,35 +232,14 @@ def test_no_java_is_needed_and_workers_behave_as_started_ones_do(ended: Ended) -
 
 
 @pytest.mark.spark
-def test_classes_are_cached_and_nothing_outlives_a_killed_driver(
-    driver: Driver, ended: Ended
-) -> None:
-    assert ended.out[0] == "False"
-    process = driver.start(
-        CREATE,
-        STREAM,
-        ARCHIVED,
-        'print(spark._jvm.System.getProperty("java.io.tmpdir"))',
-        'stream(processingTime="100 milliseconds")',
-        "spark.streams.awaitAnyTermination()",
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "True\n"
-    temporary = Path(process.stdout.readline().strip())
-    assert process.stdout.readline() == "5\n"
-    assert len(driver.left()) > 3
-    assert any(temporary.glob("blockmgr-*"))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    driver.wait_until_none_left(3)
-    deadline = time.monotonic() + 3
-    while temporary.exists():
-        assert time.monotonic() < deadline
-        Scratch().close()
+def test_classes_are_cached(ended: Ended) -> None:
+    assert (ended.out[0], ended.out[ended.out.index("closed") + 1]) == ("False", "True")
 
 
 @pytest.mark.spark
-def test_a_broken_cache_is_survived(driver: Driver, ended: Ended, tmp_path: Path) -> None:
+def test_a_broken_cache_is_survived_and_nothing_outlives_a_killed_driver(
+    driver: Driver, ended: Ended, tmp_path: Path
+) -> None:
     assert ended.returncode == 0
     (seal,) = (driver.directory / "cache").glob("classes/*/seal.json")
     room = ArchiveDirectory(seal.parent)
@@ -279,7 +259,25 @@ def test_a_broken_cache_is_survived(driver: Driver, ended: Ended, tmp_path: Path
         machine = java.find("bundled").executable
         subprocess.run([machine, *flags, "-version"], check=True, timeout=60)
     put(rotten)
-    assert driver.run(CREATE, STREAM, "stream(availableNow=True).awaitTermination()") == "5\n"
+    process = driver.start(
+        CREATE,
+        STREAM,
+        'print(spark._jvm.System.getProperty("java.io.tmpdir"))',
+        'stream(processingTime="100 milliseconds")',
+        "spark.streams.awaitAnyTermination()",
+    )
+    assert process.stdout is not None
+    temporary = Path(process.stdout.readline().strip())
+    assert process.stdout.readline() == "5\n"
+    assert len(driver.left()) > 3
+    assert any(temporary.glob("blockmgr-*"))
+    process.send_signal(signal.SIGKILL)
+    assert process.communicate(timeout=60)[1] == ""
+    driver.wait_until_none_left(3)
+    deadline = time.monotonic() + 3
+    while temporary.exists():
+        assert time.monotonic() < deadline
+        Scratch().close()
 
 
 def test_a_missing_system_java_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -357,25 +355,23 @@ def test_a_warm_child_ends_with_its_launcher(tmp_path: Path, warm: WarmPython) -
     assert not psutil.pid_exists(child)
 
 
-def test_without_the_warm_process_the_launcher_is_plain_python(tmp_path: Path) -> None:
-    environment = _module(tmp_path, "print('plain')")
-    with WarmPython.start() as warm:
-        os.kill(warm.pid, signal.SIGKILL)
-        done = subprocess.run(
-            [warm.launcher, "-m", "probe"], capture_output=True, text=True, env=environment
-        )
-    assert (done.stdout, done.returncode) == ("plain\n", 0)
-
-
-def test_a_python_path_with_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_path_with_spaces_and_the_end_of_the_warm_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the warm process the launcher is plain Python."""
     program = tmp_path / "my python"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    environment = _module(tmp_path, "print('here')")
+    environment = _module(
+        tmp_path, "import sys\nprint('warm' if 'pyspark' in sys.modules else 'plain')"
+    )
     with WarmPython.start() as warm:
-        done = subprocess.run([warm.launcher, "-m", "probe"], capture_output=True, env=environment)
-    assert done.stdout == b"here\n"
+        command = [warm.launcher, "-m", "probe"]
+        for expected in ("warm\n", "plain\n"):
+            done = subprocess.run(command, capture_output=True, text=True, env=environment)
+            assert (done.stdout, done.returncode) == (expected, 0)
+            os.kill(warm.pid, signal.SIGKILL)
 
 
 @pytest.mark.spark

@@ -16,7 +16,12 @@ from penstock.app import RunOptions
 from penstock.connectors.memory import tables
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import to_arrow, to_spark
+from penstock.engine.catalyst.java_trees import nodes_of_class
+from penstock.engine.catalyst.spark_plan import analyzed_plan
+from penstock.engine.checks.column_types import column_types
+from penstock.engine.sources.datasource import TASK
 from penstock.engine.sources.pushdown import find_pushdowns
+from penstock.engine.sources.source import SourceTask
 from penstock.sdk.columns.predicates import conjunct_sql, matching
 
 if TYPE_CHECKING:
@@ -324,7 +329,11 @@ def test_a_query_passes_its_needs_to_the_reader(
     sinks = "".join(f"  to_{end}: {{type: print, from: {end}}}\n" for end in ends)
     builder = built(f"{PIPELINE}{transforms}\nsinks:\n{sinks}", tmp_path, penstock_spark)
     (query,) = builder.plan.queries
-    assert text(builder.pushdowns(query).get("orders")) == expected
+    column_types(builder)
+    streams = builder.build_streams(query)
+    (scan,) = nodes_of_class(analyzed_plan(streams["orders"]), "StreamingRelationV2")
+    task = SourceTask.unpack(scan.extraOptions().get(TASK))
+    assert text(task.pushdown) == text(builder.pushdowns(query).get("orders")) == expected
 
 
 RUN = """

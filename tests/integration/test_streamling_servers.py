@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -9,16 +10,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 from kafka_records import put
 from registry_formats import written
 
 from servers.apicurio import Apicurio
+from servers.aws import REGION
 from servers.clickhouse import DATABASE, ClickHouse
 from servers.clickhouse import PASSWORD as CLICKHOUSE_PASSWORD
 from servers.clickhouse import USER as CLICKHOUSE_USER
 from servers.kafka import Kafka
+from servers.mariadb import PASSWORD as MYSQL_PASSWORD
+from servers.mariadb import USER as MYSQL_USER
+from servers.mariadb import MariaDb
 from servers.postgres import PASSWORD, Postgres
+from servers.s3 import Bucket
 
 if TYPE_CHECKING:
     from command_line import CommandLine
@@ -92,6 +99,18 @@ sinks:
   json: {{type: kafka, from: scored, topic: {topic}-json, data_format: json, compression: gzip,
          topic_partitions: 1}}
   stored: {{type: clickhouse, from: scored, primary_key: id, table: {table}}}
+  removed: {{type: clickhouse, from: scored, primary_key: id, table: {table}_removed,
+            append_only_mode: "false"}}
+  objects: {{type: s3_sink, from: scored, bucket: {bucket}, prefix: scored/, region: {region},
+            endpoint: "{endpoint}", partition_columns: "size, customer",
+            access_key_id: {access_key}, secret_access_key: {secret_key}}}
+  queue:
+    type: sqs
+    from: scored
+    options: {{queue_url: "{queue}", region: {region}, endpoint_url: "{endpoint}",
+              access_key_id: {access_key}, secret_access_key: {secret_key}}}
+  mysql: {{type: mysql_sink, from: scored, host: 127.0.0.1, port: "{mysql_port}", table: scored,
+          user: {mysql_user}, database: {mysql_database}, primary_key: id}}
   hook: {{type: webhook, from: scored, url: "{url}/hook"}}
   hook.enveloped: {{type: webhook, from: scored, url: "{url}/enveloped", payload_version: 1,
                    one_row_per_request: true}}
@@ -120,7 +139,8 @@ class Service:
                     self.end_headers()
                     return
                 rows = [{**row, "note": f"n{row['id']}"} for row in body if "id" in row]
-                answer = json.dumps(rows).encode() if self.path == "/enrich" else b""
+                is_answered = self.path.endswith("/enrich")
+                answer = json.dumps(rows).encode() if is_answered else b""
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
@@ -174,11 +194,24 @@ def settings(
     return {f"STREAMLING__{name}": value for name, value in found.items()}
 
 
+def parquet_rows(bucket: Bucket, name: str) -> list[tuple[Any, ...]]:
+    table = pq.read_table(io.BytesIO(bucket.get(name)), columns=["id", "part", "_gs_op"])
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
 def test_changes_reach_every_sink(
     cli: CommandLine, kafka: Kafka, apicurio: Apicurio, postgres: Postgres,
-    clickhouse: ClickHouse, service: Service, tmp_path: Path,
+    clickhouse: ClickHouse, mariadb: MariaDb, bucket: Bucket, service: Service, tmp_path: Path,
 ) -> None:  # fmt: skip
     topic, schema, table = kafka.create_topic(), postgres.new_schema(), clickhouse.new_table()
+    queues = bucket.server.connect("sqs")
+    queue = str(queues.create_queue(QueueName=bucket.name)["QueueUrl"])
+    amazon = bucket.server.storage
+    others = {
+        "bucket": bucket.name, "region": REGION, "endpoint": amazon["endpoint_url"],
+        "queue": queue, **amazon["auth"], "mysql_port": mariadb.port, "mysql_user": MYSQL_USER,
+        "mysql_database": mariadb.new_database(),
+    }  # fmt: skip
     orders = [(1, "a", 200, "c"), (2, "b", 50, "r"), (3, "a", 300, None), (4, "a", 5000, "c"),
               (1, "a", 500, "u"), (3, "a", 300, "d")]  # fmt: skip
     for id_, customer, amount, kind in orders:
@@ -186,9 +219,10 @@ def test_changes_reach_every_sink(
         headers = [("dbz.op", kind.encode())] if kind is not None else []
         put(kafka, topic, *written(apicurio, f"{topic}-value", ORDER, record), headers=headers)
     (tmp_path / "x.yaml").write_text(
-        FILE.format(topic=topic, schema=schema, table=table, url=service.url)
+        FILE.format(topic=topic, schema=schema, table=table, url=service.url, **others)
     )
     environment = settings(kafka, apicurio, postgres, clickhouse)
+    environment["STREAMLING__PLUGIN__MYSQL_SINK__PASSWORD"] = MYSQL_PASSWORD
     done = cli(tmp_path, "run", "x.yaml", "--quiet", "--until-caught-up", environment=environment)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line) for line in done.stdout.splitlines()] == ROWS
@@ -209,6 +243,19 @@ def test_changes_reach_every_sink(
     ]
     stored = clickhouse(f"SELECT id, part, is_deleted FROM {DATABASE}.{table}")
     assert stored == [(1, 166, 0)]
+    removed = clickhouse(f"SELECT id, part FROM {DATABASE}.{table}_removed FINAL")
+    assert removed == [(1, 166)]
+    found = [row for name in bucket.names("scored/size=") for row in parquet_rows(bucket, name)]
+    assert sorted(found) == sorted((row["id"], row["part"], row["_gs_op"]) for row in ROWS)
+    messages = queues.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
+    bodies = [json.loads(each["Body"]) for each in messages]
+    assert sorted(bodies, key=str) == sorted(ROWS, key=str)
+    with (
+        mariadb.client(database=str(others["mysql_database"])) as client,
+        client.cursor() as cursor,
+    ):
+        cursor.execute("SELECT id, customer, part, size FROM scored")
+        assert list(cursor.fetchall()) == [(1, "a", 166, "large")]
     assert [row for body in service.kept["/hook"] for row in body] == ROWS
     enveloped = [
         (each["metadata"]["op"], each["data"]["id"]) for each in service.kept["/enveloped"]

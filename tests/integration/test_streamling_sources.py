@@ -14,7 +14,7 @@ from test_streamling_servers import settings
 from servers.apicurio import Apicurio
 from servers.clickhouse import DATABASE, ClickHouse
 from servers.kafka import Kafka
-from servers.postgres import Postgres
+from servers.postgres import PASSWORD, Postgres
 
 if TYPE_CHECKING:
     from command_line import CommandLine
@@ -40,10 +40,24 @@ sources:
     bounded_sources:
       - {{source_type: clickhouse, table_name: {table}, filter: "id <> 2"}}
     unbounded_source: {{source_type: kafka, topic: {topic}, start_at: earliest}}
+    offset_table: {{topic_name: {topic}, table_name: {offsets}, offset_column: next}}
     primary_key: id
 transforms: {{}}
 sinks:
   events: {{type: print, from: events}}
+"""
+OFFSETS = """CREATE TABLE {database}.{table} (topic String, partition UInt32, next UInt32)
+ENGINE = MergeTree ORDER BY topic"""
+CHANGES = """\
+sources:
+  rows:
+    type: postgres_cdc_source
+    primary_key: id
+    options: {{host: 127.0.0.1, port: "{port}", database: {database}, username: {user},
+              table: {table}, slot_name: {slot}, publication_name: {slot}}}
+transforms: {{}}
+sinks:
+  rows: {{type: print, from: rows}}
 """
 OTHERS = """\
 definition:
@@ -93,11 +107,15 @@ def test_a_table_and_then_a_topic(
     cli: CommandLine, kafka: Kafka, apicurio: Apicurio, postgres: Postgres,
     clickhouse: ClickHouse, tmp_path: Path,
 ) -> None:  # fmt: skip
-    topic, table = kafka.create_topic(), filled_table(clickhouse)
-    record = {"id": 5, "name": "five"}
-    payload = written(apicurio, f"{topic}-value", EVENT, record)
-    put(kafka, topic, *payload, headers=[("dbz.op", b"U")])
-    (tmp_path / "x.yaml").write_text(FILE.format(topic=topic, table=table))
+    topic, table, offsets = kafka.create_topic(), filled_table(clickhouse), clickhouse.new_table()
+    clickhouse(
+        OFFSETS.format(database=DATABASE, table=offsets),
+        f"INSERT INTO {DATABASE}.{offsets} VALUES ('{topic}', 0, 1), ('other', 0, 9)",
+    )
+    for record in ({"id": 4, "name": "in the table"}, {"id": 5, "name": "five"}):
+        payload = written(apicurio, f"{topic}-value", EVENT, record)
+        put(kafka, topic, *payload, headers=[("dbz.op", b"U")])
+    (tmp_path / "x.yaml").write_text(FILE.format(topic=topic, table=table, offsets=offsets))
     environment = settings(kafka, apicurio, postgres, clickhouse)
     past = [{"id": 1, "name": "one", "_gs_op": "i"}, {"id": 4, "name": "four", "_gs_op": "i"}]
     live = {"id": 5, "name": "five", "_gs_op": "u"}
@@ -122,6 +140,30 @@ def test_a_table_and_then_a_topic(
     assert rows(first.stdout) == rows("\n".join(map(json.dumps, past))), first.stderr
     second = cli(tmp_path, "streamling", "x.yaml", environment=job)
     assert (second.returncode, rows(second.stdout)) == (0, []), second.stderr
+
+
+def test_changes_of_a_table(cli: CommandLine, postgres: Postgres, tmp_path: Path) -> None:
+    schema, slot = postgres.new_schema(), f"slot_{tmp_path.parent.name.replace('-', '_')}"
+    table = f"{schema}.orders"
+    (tmp_path / "x.yaml").write_text(CHANGES.format(
+        port=postgres.port, database=postgres.database, table=table, slot=slot, user=postgres.user,
+    ))  # fmt: skip
+    run = ("run", "x.yaml", "--quiet", "--until-caught-up")
+    environment = {"STREAMLING__PLUGIN__POSTGRES_CDC_SOURCE__PASSWORD": PASSWORD}
+    with postgres.client() as client:
+        client.execute(f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, name TEXT)")
+        client.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+        client.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+        first = cli(tmp_path, *run, environment=environment)
+        assert first.returncode == 0, first.stderr
+        client.execute(f"UPDATE {table} SET name = 'c' WHERE id = 1")
+        client.execute(f"DELETE FROM {table} WHERE id = 2")
+        second = cli(tmp_path, *run, environment=environment)
+        client.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
+    found = [json.loads(line) for done in (first, second) for line in done.stdout.splitlines()]
+    assert [(row["_gs_op"], row["id"], row["name"]) for row in found] == [
+        ("i", 1, "a"), ("i", 2, "b"), ("u", 1, "c"), ("d", 2, "b"),
+    ], first.stderr + second.stderr  # fmt: skip
 
 
 def test_other_sources(

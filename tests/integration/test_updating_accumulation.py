@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -21,6 +21,7 @@ from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.changelog import to_changes
+from penstock.engine.updating.checkpoint import checkpoint, compute_all
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.template import leaves_of, rdd_of, table_plan
@@ -280,3 +281,21 @@ def test_nested_and_collated_keys(tmp_path: Path, session: SparkSession, plan: P
     assert updates.stored == 3
     updates.apply([], rows[2:], inserts=False)
     assert updates.stored == 2
+
+
+def test_rows_are_computed_once(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """At the latest before the state is committed, whether or not a sink has read all of them."""
+
+    def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            with (tmp_path / "partitions").open("a") as file:
+                file.write(f"{batch.num_rows} ")
+            yield batch
+
+    for is_read in (False, True):
+        rows = checkpoint(penstock_spark.range(0, 6, 1, 2).mapInArrow(counted, "id long"))
+        if is_read:
+            rows.limit(1).collect()
+        compute_all(rows)
+        assert rows.count() == 6
+    assert (tmp_path / "partitions").read_text() == "3 3 3 3 "

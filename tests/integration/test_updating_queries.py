@@ -78,8 +78,9 @@ class Tables:
     def _number(self) -> int | None:
         return self.chance.choice((*range(10), None))
 
-    def expected(self, sql: str, view: str | None) -> Counter[tuple[Any, ...]]:
-        """Returns DuckDB's answer over the current rows. `view` is the query of the view `v`."""
+    def expected(self) -> dict[str, Counter[tuple[Any, ...]]]:
+        """Returns DuckDB's answers over the current rows."""
+        found = {}
         with duckdb.connect() as connection:
             connection.execute("CREATE TABLE a (g INT, id INT, k INT, x INT, s TEXT)")
             connection.execute("CREATE TABLE b (g INT, id INT, k INT, y INT)")
@@ -87,9 +88,12 @@ class Tables:
                 if rows:
                     marks = ", ".join("?" * len(rows[0]))
                     connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-            if view is not None:
-                connection.execute(f"CREATE VIEW v AS {view}")
-            return Counter(map(_plain, connection.execute(sql).fetchall()))
+            for name, query in QUERIES.items():
+                sql, view = _parts(query)
+                if view is not None:
+                    connection.execute(f"CREATE OR REPLACE VIEW v AS {view}")
+                found[name] = Counter(map(_plain, connection.execute(sql).fetchall()))
+        return found
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -123,10 +127,11 @@ def compute(
     folded = {name: Counter[tuple[Any, ...]]() for name in QUERIES}
     for number in range(BATCHES):
         changes = _changes(builder, directory / "state", number, *tables.next_batch())
-        for index, (name, query) in enumerate(QUERIES.items()):
+        expected = tables.expected()
+        for index, name in enumerate(QUERIES):
             _fold(folded[name], changes[f"q{index}"])
             found[name].folded.append(Counter(map(_plain, folded[name].elements())))
-            found[name].expected.append(tables.expected(*_parts(query)))
+            found[name].expected.append(expected[name])
     return found
 
 

@@ -32,7 +32,7 @@ class Query:
     shape: str
     sql: str
     answer: str
-    reads: Sequence[str]
+    reads: tuple[str, ...]
     by_set: bool = True
     """Whether each set of rows has an answer of its own."""
     sessions: Sessions | None = None

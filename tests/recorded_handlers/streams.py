@@ -16,7 +16,7 @@ from penstock.handlers.roles import Roles
 from penstock.transforms.group_state import BucketTask, Pack, _Unpack
 from penstock.transforms.handlers.chain import Chain
 from penstock.transforms.handlers.config import HandlersConfig
-from penstock.transforms.handlers.transform import _INPUT, _bucket_handler
+from penstock.transforms.handlers.transform import _INPUT, bucket_handler
 
 Rows = list[dict[str, Any]]
 
@@ -55,7 +55,7 @@ class HandlerStream:
         self.schema: pa.Schema = self.chain.output(grouped)
         self.rejected: list[tuple[dict[str, Any], str]] = []
         by = tuple(self.config.by)
-        create = partial(_bucket_handler, self.chain, by, inputs)
+        create = partial(bucket_handler, self.chain, by, inputs)
         self._task = BucketTask(create, self.roles, self._reject)
         self._by = by if inputs == 1 else ()
         self._states: dict[int, State] = {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Self
 
 
 class Gate:
@@ -20,6 +23,11 @@ class Gate:
         self._open: set[socket.socket] = set()
         self._passes = threading.Event()
         self._passes.set()
+        self._lock = threading.Lock()
+        self._left: float = math.inf
+        self._then: Callable[[], None] = self.stop
+        self.passed = 0
+        """The bytes of both directions."""
         self.port = 0
         self.start()
 
@@ -36,11 +44,22 @@ class Gate:
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
             listener.close()
+        self.drop()
+
+    def drop(self) -> None:
+        """Closes all connections."""
         for each in list(self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
     kill = stop
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.heal()
+        self.stop()
 
     def pause(self) -> None:
         """Accepts connections from now on, without a response."""
@@ -49,6 +68,19 @@ class Gate:
     def resume(self) -> None:
         """What was held is passed on."""
         self._passes.set()
+
+    def after(self, count: int, action: Callable[[], None]) -> None:
+        """Calls `stop`, `drop` or `pause` once `count` more bytes have passed."""
+        with self._lock:
+            self._left, self._then = count, action
+
+    def heal(self) -> None:
+        """Passes on everything again, also what was held."""
+        with self._lock:
+            self._left = math.inf
+        self.resume()
+        if self._listener is None:
+            self.start()
 
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
@@ -63,8 +95,22 @@ class Gate:
         with suppress(OSError):
             while data := source.recv(self._portion):
                 self._passes.wait()
-                target.sendall(data)
+                if rest := self._send(target, data):
+                    self._passes.wait()
+                    target.sendall(rest)
                 time.sleep(self._rest)
         with suppress(OSError):
             target.shutdown(socket.SHUT_WR)
         self._open.discard(source)
+
+    def _send(self, target: socket.socket, data: bytes) -> bytes:
+        """Sends what may pass. Returns the rest."""
+        with self._lock:
+            part = data[: int(min(self._left, len(data)))]
+            is_last = len(part) == self._left
+            self._left = math.inf if is_last else self._left - len(part)
+            self.passed += len(part)
+        target.sendall(part)
+        if is_last:
+            self._then()
+        return data[len(part) :]

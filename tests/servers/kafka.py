@@ -41,6 +41,7 @@ from servers.kafka_security import properties as secured_properties
 from servers.server import Server, free_port
 
 _KNOWN_IN = 30.0
+_VISIBLE_IN = 60.0
 
 
 class Kafka(Server):
@@ -175,10 +176,13 @@ class Kafka(Server):
         asked = self.admin.list_offsets({at: OffsetSpec.latest()}, isolation_level=isolation)
         return int(asked[at].result(30).offset)
 
-    def await_visible(self, topic: str) -> None:
-        """Returns when no transaction of a topic's only partition is open."""
-        while len({self.end(topic, each) for each in IsolationLevel}) > 1:
-            time.sleep(0.02)
+    def await_visible(self, topic: str, partitions: int = 1) -> None:
+        """Returns when no transaction of a topic's partitions is open."""
+        until = time.monotonic() + _VISIBLE_IN
+        for number in range(partitions):
+            while len({self.end(topic, each, number) for each in IsolationLevel}) > 1:
+                assert time.monotonic() < until, f"{topic} [{number}]: a transaction is open"
+                time.sleep(0.02)
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         """The offsets of a consumer group, by partition."""

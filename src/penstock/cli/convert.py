@@ -27,6 +27,9 @@ def convert(
     Several files and their includes are merged, and printed as YAML. Option --to selects the
     language.
 
+    Connection tables of Arroyo's web API are printed as the statements of a SQL script, connection
+    profiles as the connections of a YAML file.
+
     Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
     script cannot state are errors, and nothing is printed.
 
@@ -34,10 +37,15 @@ def convert(
       penstock convert shop.sql > shop.yaml
       penstock convert base.yaml production.yaml > merged.yaml
     """
+    from penstock.spec.dialects.conversions import convert_export
     from penstock.spec.front_end import choose
 
     choose(dialect, strict, settings)
     paths = [str(file) for file in files]
+    converted = convert_export(paths[0]) if len(paths) == 1 else None
+    if converted is not None:
+        print(converted, end="")
+        return
     if (to or _default(paths)) == "sql":
         _print_script(paths)
         return

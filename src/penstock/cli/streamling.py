@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -15,7 +14,6 @@ DIALECT = "streamling"
 USER_ERROR = 2
 """The exit code of errors in files."""
 DEFAULT_FILE = "./pipeline.yaml"
-LOCATION = "STREAMLING__PIPELINE_DEFINITION_LOCATION"
 PipelineFile = Annotated[Path | None, Parameter(name="FILE", help="The file of the pipeline.")]
 DryRun = Annotated[bool, Parameter(help="Check the file and its columns, and read no data.")]
 Validate = Annotated[bool, Parameter(help="As --dry-run, and print the result as JSON.")]
@@ -27,22 +25,27 @@ def streamling(
 ) -> int:  # fmt: skip
     """Run a file of Streamling, with the options of its command line.
 
-    Without a file it is the one of STREAMLING__PIPELINE_DEFINITION_LOCATION, or ./pipeline.yaml.
-    Option --validate prints success, is_valid, errors and warnings, and exits with 0 if the file is
-    valid. `penstock run`, `check`, `test`, `explain` and `convert` read these files as well.
+    Without a file it is the one of the setting pipeline_definition_location, or ./pipeline.yaml.
+    Options --dry-run and --validate need no secrets of the settings. Option --validate prints
+    success, is_valid, errors and warnings, and exits with 0 if the file is valid. With the setting
+    num_records_before_stop a run stops at the latest offsets of its start. `penstock run`, `check`,
+    `test`, `explain` and `convert` read these files as well.
 
       penstock streamling pipeline.yaml
       penstock streamling pipeline.yaml --config production --dry-run
       penstock streamling pipeline.yaml --validate
     """
-    from penstock.spec.front_end import choose
+    from penstock.spec.front_end import choose, document_front_end
 
-    path = file or Path(os.environ.get(LOCATION) or DEFAULT_FILE)
+    choose(DIALECT, strict=False, settings=settings, secrets=not (validate or dry_run))
+    setting = document_front_end(DEFAULT_FILE).setting
+    path = file or Path(setting("pipeline_definition_location") or DEFAULT_FILE)
     if not (validate or dry_run):
         from penstock.cli.run import run
 
-        return run([path], dialect=DIALECT, settings=settings)
-    choose(DIALECT, strict=False, settings=settings)
+        stops = bool(setting("num_records_before_stop"))
+        log: Literal["json"] | None = "json" if setting("log_format").lower() == "json" else None
+        return run([path], dialect=DIALECT, settings=settings, until_caught_up=stops, log=log)
     return _validate(path) if validate else _check(path)
 
 

@@ -21,6 +21,8 @@ class PrintSinkConfig(Config):
     max_records: int | None = Field(default=None, ge=1)
     """The maximum number of rows to print of a batch, followed by "... and N more rows". By default
     all rows are printed."""
+    every: int = Field(default=1, ge=1)
+    """Print one of so many rows, as the third, the sixth and so on, counted in a run."""
     prefix: str = ""
     """The prefix of each line."""
     newline: bool = True
@@ -45,6 +47,7 @@ class PrintSink(Sink[PrintSinkConfig]):
     acknowledges = "its rows have been printed"
     capabilities = frozenset({Capability.BYTES, Capability.ORDERED})
     shows_operations = True
+    _seen = 0
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema
@@ -53,12 +56,15 @@ class PrintSink(Sink[PrintSinkConfig]):
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
         ordered = sorted(receipts, key=lambda receipt: int(receipt["partition"]))
+        rows = [line for receipt in ordered for line in receipt["lines"]]
         total = sum(int(receipt["count"]) for receipt in ordered)
+        if self.config.every > 1:
+            skipped, self._seen = self._seen % self.config.every, self._seen + total
+            rows = rows[self.config.every - 1 - skipped :: self.config.every]
+            total = len(rows)
         if not total:
             return
-        printed = [line for receipt in ordered for line in receipt["lines"]][
-            : self.config.max_records
-        ]
+        printed = rows[: self.config.max_records]
         lines = self.format_rows(ordered[0]["header"], printed)
         if total > len(printed):
             lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
@@ -90,7 +96,8 @@ class PrintWriter(Writer):
         operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
         self._count += rows.num_rows
-        remaining = (self._config.max_records or sys.maxsize) - len(self._lines)
+        kept = self._config.max_records if self._config.every == 1 else None
+        remaining = (kept or sys.maxsize) - len(self._lines)
         if remaining > 0 and self._config.table:
             columns = [
                 [cell(value, field) for value in column.slice(0, remaining)]

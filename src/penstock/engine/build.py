@@ -22,8 +22,10 @@ from penstock.engine.row_checks.stream_checks import check_joins, check_node, is
 from penstock.engine.row_checks.stream_joins import joins_streams
 from penstock.engine.sources.datasource import NAME, TASK, PenstockDataSource
 from penstock.engine.sources.merged import divide, merge
-from penstock.engine.sources.pushdown import NODE, find_pushdowns
+from penstock.engine.sources.pushdown import NODE, find_pushdowns, without_lost_changes
+from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_tasks import make_source_task
+from penstock.engine.sources.stream_tasks import is_executable, with_tasks
 from penstock.engine.tables import TableReader
 from penstock.engine.watermarks.computed_event_time import add_computed_watermark
 from penstock.engine.watermarks.partition_watermarks import partition_idle_time
@@ -52,13 +54,20 @@ class Builder(TableReader, Derivation):
     """The IDs in Spark of the watermarks of nodes, in the streams that were built last."""
     computed_watermarks: dict[str, str] = field(default_factory=dict)
     """The nodes of watermarks on computed columns, by the ID of the watermark in Spark."""
+    unchecked: dict[str, Mapping[str, DataFrame]] = field(default_factory=dict)
+    """The streams without checks of the queries that have started."""
     results: dict[str, ResultRows] = field(default_factory=dict)
     """The rows of groups that are checked in streams, by the names of `FailingRows`."""
 
     def build_streams(self, query: Query) -> dict[str, DataFrame]:
         """Returns the DataFrames of the stream nodes of `query`, the root last."""
         frames: dict[str, DataFrame] = {}
-        pushdowns = {} if self.sentinel_only or self.with_sentinel else self.pushdowns(query)
+        pushdowns: Mapping[str, Pushdown] = {}
+        if not self.sentinel_only and not self.with_sentinel:
+            typed, is_known = self._typed(query)
+            pushdowns = self._pushdowns(query, typed)
+            if is_executable(self._stream_nodes(query), typed, is_known=is_known):
+                frames = self._executed(query, typed, pushdowns)
         for name in (*self._static_above(query), *query.stream_nodes):
             if name not in frames:
                 pushdown = pushdowns.get(name, EVERYTHING)
@@ -67,15 +76,43 @@ class Builder(TableReader, Derivation):
             frames[query.root] = merge({name: frames[name] for name in query.merged})
         return frames
 
+    def _executed(
+        self, query: Query, typed: Mapping[str, DataFrame], pushdowns: Mapping[str, Pushdown]
+    ) -> dict[str, DataFrame]:
+        """Returns typed frames as streams, whose sources have tasks with their pushdown."""
+        self._register_source()
+        nodes = self._stream_nodes(query)
+        sources = [node for node in nodes if node.kind == "source"]
+        for node in sources:
+            if node.watermark is not None and not node.computes_event_time:
+                self.watermark_ids[node.name] = watermark_id(typed[node.name])
+        tasks = {
+            node.name: self._source_task(node, query, pushdowns.get(node.name, EVERYTHING)).pack()
+            for node in sources
+        }
+        return {node.name: with_tasks(typed[node.name], tasks) for node in nodes}
+
     def pushdowns(self, query: Query) -> dict[str, Pushdown]:
         """Returns the pushdown of `query` for each of its sources. Reads no data."""
+        return self._pushdowns(query, self._typed(query)[0])
+
+    def _typed(self, query: Query) -> tuple[Mapping[str, DataFrame], bool]:
+        """Returns the typed frames of a query, and whether they were known.
+
+        There are none if all rows of a source are used.
+        """
+        nodes = self.plan.nodes
+        if any(nodes[name].kind == "source" for name in end_nodes(query, nodes)):
+            return {}, False
+        typed = self.analysis.typed.pop(query.name, None)
+        if typed and not self.checks_rows and has_timed_windows(self.checkpoint):
+            return typed, True
+        return self.typed_frames(query, {}), False
+
+    def _pushdowns(self, query: Query, frames: Mapping[str, DataFrame]) -> dict[str, Pushdown]:
+        """Returns the pushdown of `query` for each of its sources, given its typed frames."""
         nodes = self.plan.nodes
         ends = end_nodes(query, nodes)
-        frames: Mapping[str, DataFrame] = {}
-        if not any(nodes[name].kind == "source" for name in ends):
-            typed = self.analysis.typed.pop(query.name, None)
-            is_known = not self.checks_rows and has_timed_windows(self.checkpoint)
-            frames = (typed if is_known else None) or self.typed_frames(query, {})
         computed = [frame for name, frame in frames.items() if name in self.plan.streams]
         if not all(name in frames for name in ends) or not all(f.isStreaming for f in computed):
             return {}
@@ -84,7 +121,7 @@ class Builder(TableReader, Derivation):
             pushdowns = find_pushdowns(frames[name] for name in ends)
         has_clock = any(reads_clock(sql.text) for node in members for sql in sql_texts(node))
         return {
-            name: _without_lost_changes(nodes[name], query, pushdown, has_clock=has_clock)
+            name: without_lost_changes(nodes[name], query, pushdown, has_clock=has_clock)
             for name, pushdown in pushdowns.items()
         }
 
@@ -190,23 +227,29 @@ class Builder(TableReader, Derivation):
         create_view(frame, node.name)
         return frame
 
+    def _source_task(self, node: Node, query: Query, pushdown: Pushdown) -> SourceTask:
+        """Returns the task of reading a source as a stream."""
+        if node.late == "dead_letter":
+            # Dead letters have whole rows.
+            pushdown = replace(pushdown, columns=None)
+        return replace(
+            make_source_task(self, node, query),
+            pushdown=pushdown,
+            null_unused_columns=self.plan.keeps_state(query) and node.late == "drop",
+            late=None if node.computes_event_time else late_capture(self, node, query),
+            partition_idle=partition_idle_time(node) if self.has_late_rows(query) else None,
+        )
+
+    def _register_source(self) -> None:
+        """Registers the data source, once for each reader and each start."""
+        # Spark changes a map of a registration while it sends the map to tasks.
+        self.session.dataSource.register(PenstockDataSource)
+
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with locate_errors(self.plan, node):
-            stateful = self.plan.keeps_state(query)
-            if node.late == "dead_letter":
-                # Dead letters have whole rows.
-                pushdown = replace(pushdown, columns=None)
-            task = replace(
-                make_source_task(self, node, query),
-                pushdown=pushdown,
-                null_unused_columns=stateful and node.late == "drop",
-                late=None if node.computes_event_time else late_capture(self, node, query),
-                partition_idle=partition_idle_time(node) if self.has_late_rows(query) else None,
-            )
-            # Each reader needs its own registration: Spark changes a map of the registration
-            # while it sends the map to tasks.
-            self.session.dataSource.register(PenstockDataSource)
+            task = self._source_task(node, query, pushdown)
+            self._register_source()
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
             frame = mark_variants(reader.option(TASK, task.pack()).load(), task.rows)
@@ -239,24 +282,12 @@ class Builder(TableReader, Derivation):
             self.computed_watermarks[self.watermark_ids[node.name]] = node.name
         return frame
 
+    def _stream_nodes(self, query: Query) -> list[Node]:
+        return [self.plan.nodes[name] for name in query.stream_nodes]
+
     def _static_above(self, query: Query) -> tuple[str, ...]:
         members = (*query.stream_nodes, *query.batch_nodes)
         return tuple(name for name in members if self.plan.nodes[name].static)
-
-
-def _without_lost_changes(
-    source: Node, query: Query, pushdown: Pushdown, *, has_clock: bool
-) -> Pushdown:
-    """Returns the pushdown of a source without conditions that rows in use may not meet.
-
-    A change that does not meet a condition retracts the row before. The state of an updating
-    query has all columns of its changes.
-    """
-    if source.operation is not None and query.updating:
-        return EVERYTHING
-    if has_clock or (source.operation is not None and not source.complete_changes):
-        return Pushdown(pushdown.columns)
-    return pushdown
 
 
 @contextmanager

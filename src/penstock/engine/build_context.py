@@ -25,7 +25,7 @@ class BuildContext:
     operators, with `checks_joins` also below and above its joins, whose state may have only the
     `read_columns` of nodes downstream. `recomputed_for` is a parameter of the spools.
     With the `checkpoint` of a query its streams record their start offsets, and the late rows of
-    its batches can be found, and its batches start after a `gap` in seconds. Workers keep
+    its batches can be found, and its batches have a `wait` (see `Plan.wait`). Workers keep
     transforms open between the batches of a `run_id`.
     """
 
@@ -40,7 +40,7 @@ class BuildContext:
     read_columns: Mapping[str, frozenset[int]] = field(default_factory=dict)
     recomputed_for: str = ""
     checkpoint: Path | None = None
-    gap: float | None = None
+    wait: tuple[float | None, int | None] = (None, None)
     run_id: str = field(default_factory=lambda: uuid4().hex)
 
     def make_spool(self, node: Node, query: Query, stage: Stage) -> Spool:

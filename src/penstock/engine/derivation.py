@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +53,14 @@ Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFram
 """A function that returns the output of a transform (see `Derivation.derive`)."""
 
 
+@dataclass(frozen=True)
+class Checks:
+    """The checks of the rows of a stream: the parameters of `BuildContext` for them."""
+
+    read_columns: Mapping[str, frozenset[int]]
+    of_joins: bool
+
+
 @dataclass
 class Analysis:
     """Results of the analysis of a plan in a session, which its builders share.
@@ -59,7 +68,9 @@ class Analysis:
     `verified` are the nodes whose SQL agrees with the plan. `needs_input` has the updating nodes
     whose results only rows of the input change. `registered` are the sessions with the functions
     of the pipeline. `typed` has the frames of queries without rows. `outputs` has the columns of
-    batch functions for an input, with the version of the function.
+    batch functions for an input, with the version of the function. `checks` has the
+    checks of queries that have started with them. `compared_states` are the checkpoints whose state
+    fits their query.
     """
 
     verified: set[str] = field(default_factory=set)
@@ -67,6 +78,8 @@ class Analysis:
     registered: set[object] = field(default_factory=set)
     typed: dict[str, Mapping[str, DataFrame]] = field(default_factory=dict)
     outputs: dict[tuple[str, bytes], tuple[object, pa.Schema]] = field(default_factory=dict)
+    checks: dict[str, Checks] = field(default_factory=dict)
+    compared_states: set[Path] = field(default_factory=set)
 
     def output_of(self, node: Node, input_: pa.Schema) -> pa.Schema:
         """Returns the columns of a batch function, whose code runs once for each version of it.

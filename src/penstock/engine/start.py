@@ -24,10 +24,11 @@ from penstock.engine.checkpoints.stream_state import (
 )
 from penstock.engine.deduplication.plan import by_event_time_of_stream
 from penstock.engine.deduplication.state import KeptRows
+from penstock.engine.derivation import Checks
 from penstock.engine.failures.checked_queries import has_checks
 from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.late.late_search import find_late_rows
-from penstock.engine.row_checks.read_columns import read_columns
+from penstock.engine.row_checks.read_columns import has_stream_join, read_columns
 from penstock.engine.sources.datasource import TASK
 from penstock.engine.sources.gap import prepare_gap
 from penstock.engine.sources.pushdown import NODE
@@ -85,25 +86,29 @@ def start(
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     repeats = query.past_watermarks is not None
     without_empty_batches = until == "complete" or (repeats and until != "closed")
-    if until == "stopped" and builder.plan.gap(query) is not None:
+    wait = builder.plan.wait(query)
+    if until == "stopped" and wait[0] is not None:
         prepare_gap(checkpoint)
-        builder = replace(builder, gap=builder.plan.gap(query))
+        builder = replace(builder, wait=wait)
     changed_tables = builder.keep_tables(query, checkpoint)
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):
-        unchecked = replace(builder, checks_rows=False).build_streams(query)
-        builder, frames = _checked_streams(builder, query, unchecked)
+        builder, unchecked, frames = _build_streams(builder, query)
         late = find_late_rows(builder, query, unchecked[query.root], builder.computed_watermarks)
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
         separate, kept = executed_stream(frames[query.root], checkpoint)
         stream = read_once(separate)
         places = FailingRowPlaces(builder, query, checkpoint, _source_tasks(stream))
         runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept, places)
-        if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
+        is_stateful = any(builder.plan.nodes[name].stateful for name in query.stream_nodes)
+        if is_stateful and checkpoint not in builder.analysis.compared_states:
             # Checks rename the columns of aggregations, which remain the same in the state.
-            known, _ = executed_stream(unchecked[query.root], checkpoint)
+            known = separate
+            if frames is not unchecked:
+                known, _ = executed_stream(unchecked[query.root], checkpoint)
             check_stream_state(query, known, checkpoint)
             record_stream_state(known, checkpoint)
+            builder.analysis.compared_states.add(checkpoint)
         record_timed_windows(checkpoint)
         callback = Callback(runner)
         writer = (
@@ -125,25 +130,48 @@ def start(
         return StartedQuery(query, started, runner, sources, idle, tuple(changed_tables))
 
 
+def _build_streams(
+    builder: Builder, query: Query
+) -> tuple[Builder, Mapping[str, DataFrame], Mapping[str, DataFrame]]:
+    """Returns the builder of the streams of a query, the streams without checks, and the streams.
+
+    The streams without checks may be those of an earlier start, which must not be executed again.
+    The sentinel row, which follows other rows, is not late, and needs no streams without checks.
+    """
+    unchecked = builder.unchecked
+    if not builder.checks_rows:
+        frames = unchecked[query.name] = builder.build_streams(query)
+        return builder, frames, frames
+    known = builder.analysis.checks.get(query.name)
+    needs_unchecked = known is None or not builder.sentinel_only
+    if needs_unchecked and query.name not in unchecked:
+        unchecked[query.name] = replace(builder, checks_rows=False).build_streams(query)
+    if known is None:
+        builder, frames = _checked_streams(builder, query, unchecked[query.name])
+    else:
+        builder = replace(builder, read_columns=known.read_columns, checks_joins=known.of_joins)
+        frames = builder.build_streams(query)
+    return builder, unchecked[query.name] if needs_unchecked else frames, frames
+
+
 def _checked_streams(
-    builder: Builder, query: Query, unchecked: dict[str, DataFrame]
+    builder: Builder, query: Query, unchecked: Mapping[str, DataFrame]
 ) -> tuple[Builder, dict[str, DataFrame]]:
-    """Returns the streams of a query with checks, if the builder adds any, and their builder.
+    """Returns the streams of a query with checks, and their builder.
 
     Rows of joins and rows downstream have no checks where the state of a join would have other
     columns.
     """
-    if not builder.checks_rows:
-        return builder, unchecked
     # The root of several merged streams is no node.
     names = [name for name, node in builder.plan.nodes.items() if node.watermark is None]
     computed = {name: frame for name, frame in unchecked.items() if name in names}
     read = read_columns(computed, unchecked[query.root])
     builder = replace(builder, read_columns=read)
-    frames = builder.build_streams(query)
-    if not has_same_joins(frames[query.root], unchecked[query.root]):
+    frames, root = builder.build_streams(query), unchecked[query.root]
+    if has_stream_join(root) and not has_same_joins(frames[query.root], root):
         builder = replace(builder, checks_joins=False)
         frames = builder.build_streams(query)
+    builder.analysis.checks[query.name] = Checks(read, of_joins=builder.checks_joins)
     return builder, frames
 
 

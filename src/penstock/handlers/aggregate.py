@@ -16,24 +16,27 @@ batches of a group whose columns have different types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.handlers.aggregate_functions import Function, Rows, aggregate
+from penstock.handlers.aggregate_functions import Function, Segments
 from penstock.handlers.errors import HandlerError
 from penstock.handlers.handler import Batches, Handler
 from penstock.handlers.metadata import (
+    GROUP,
     Role,
-    first_values,
     group_key,
     group_of,
     measurement_column,
     time_column,
-    with_group,
+    with_group_of,
     with_measurement,
     with_role,
+    with_schema_value,
     with_time,
 )
 from penstock.handlers.rows import column
@@ -55,6 +58,8 @@ class AggregateColumn:
 class Aggregate(Handler):
     """Aggregates batches. `time_function` computes the time of a row, called `time_name`."""
 
+    rows_of_batches = True
+
     def __init__(
         self, columns: Sequence[AggregateColumn], time_function: Function = "last",
         time_name: str = "time",
@@ -74,80 +79,108 @@ class Aggregate(Handler):
         for batch in batches:
             if batch.num_rows:
                 groups.setdefault(group_key(batch.schema), []).append(batch)
-        return [self._aggregated(group) for group in groups.values()]
+        outputs: dict[str, pa.RecordBatch] = {}
+        for keys in _alike(groups):
+            members = [groups[key] for key in keys]
+            outputs |= zip(keys, self._aggregated(members), strict=True)
+        return [outputs[key] for key in groups]
 
-    def _aggregated(self, batches: Batches) -> pa.RecordBatch:
-        """Returns a row for each batch of one group."""
-        first = batches[0]
-        rows = [_rows(batch) for batch in batches]
-        times = [each.time(self._time_function) for each in rows]
-        columns = [(pa.field(self._time_name, times[0].type), times)]
-        grouping = [n for n in group_of(first.schema) if n != time_column(first.schema)]
-        measurement = measurement_column(first.schema)
+    def _aggregated(self, groups: Sequence[Batches]) -> Batches:
+        """Returns a batch for each group, with a row for each of its batches."""
+        batches = [batch for group in groups for batch in group]
+        first, sizes = batches[0].schema, [len(group) for group in groups]
+        counts = np.array([batch.num_rows for batch in batches])
+        segments = Segments(counts, _joined([_times(batch) for batch in batches], "time"))
+        times = segments.time(self._time_function)
+        columns = [(pa.field(self._time_name, times.type), times)]
+        grouping = [name for name in group_of(first) if name != time_column(first)]
+        measurement = measurement_column(first)
         if measurement is not None and measurement not in grouping:
-            values = [batch.column(_index(batch, measurement))[0] for batch in batches]
-            columns.append((first.schema.field(measurement), values))
+            values = _joined([_required(each, measurement)[:1] for each in batches], measurement)
+            columns.append((first.field(measurement), values))
+        numbers = pa.array(np.repeat(np.arange(len(groups)), sizes))
         for name in grouping:
-            value = first.column(_index(first, name))[0]
-            columns.append((first.schema.field(name), [value] * len(batches)))
-        columns += [self._aggregate(each, rows) for each in self._columns]
-        return self._batch(columns, grouping, measurement)
-
-    def _aggregate(
-        self, item: AggregateColumn, rows: Sequence[Rows]
-    ) -> tuple[pa.Field, list[pa.Scalar]]:
-        """Returns the field and the values of an aggregate, null where a batch lacks the column."""
-        values = [aggregate(item.function, each, item.column) for each in rows]
-        types = {value.type for value in values if not pa.types.is_null(value.type)}
-        if len(types) > 1:
-            raise HandlerError.type(
-                f"Column {item.column} has different types in the batches of a group: "
-                f"{', '.join(sorted(map(str, types)))}"
-            )
-        kind = types.pop() if types else pa.null()
-        found = [value if value.type == kind else pa.scalar(None, kind) for value in values]
-        return with_role(pa.field(item.result, kind), item.role), found
+            values = _joined([_required(group[0], name)[:1] for group in groups], name)
+            columns.append((first.field(name), values.take(numbers)))
+        for each in self._columns:
+            values = _aggregate(each, segments, batches)
+            columns.append((with_role(pa.field(each.result, values.type), each.role), values))
+        rows = self._batch(columns, measurement)
+        starts = np.cumsum([0, *sizes]).tolist()
+        return [with_group_of(rows.slice(i, j - i), grouping) for i, j in pairwise(starts)]
 
     def _batch(
-        self, columns: list[tuple[pa.Field, list[pa.Scalar]]], grouping: Sequence[str],
-        measurement: str | None,
-    ) -> pa.RecordBatch:  # fmt: skip
-        fields = [field for field, _ in columns]
-        names = [field.name for field in fields]
+        self, columns: Sequence[tuple[pa.Field, pa.Array]], measurement: str | None
+    ) -> pa.RecordBatch:
+        names = [field.name for field, _ in columns]
         for name in names:
             if names.count(name) > 1:
                 raise HandlerError.missing(f"Duplicate of column names: {name}")
-        arrays = [_array(values, field) for field, values in columns]
-        schema = with_time(pa.schema(fields), self._time_name)
+        schema = with_time(pa.schema([field for field, _ in columns]), self._time_name)
         if measurement is not None:
             schema = with_measurement(schema, measurement)
-        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        group = first_values(batch, grouping)
-        return batch.replace_schema_metadata(with_group(schema, group).metadata)
+        return pa.RecordBatch.from_arrays([values for _, values in columns], schema=schema)
 
 
-def _rows(batch: pa.RecordBatch) -> Rows:
+def _alike(groups: Mapping[str, Batches]) -> list[list[str]]:
+    """Returns the keys of groups, divided by columns, roles and names of grouping columns.
+
+    A group whose batches differ is alone.
+    """
+    alike: list[tuple[pa.Schema, list[str] | None, list[str]]] = []
+    for key, group in groups.items():
+        first = group[0].schema
+        schema, names = with_schema_value(first, GROUP, None), [*group_of(first)]
+        is_uniform = all(each.schema.equals(first, check_metadata=True) for each in group[1:])
+        same = (
+            keys for known, known_names, keys in alike
+            if is_uniform and names == known_names and known.equals(schema, check_metadata=True)
+        )  # fmt: skip
+        keys = next(same, None)
+        if keys is None:
+            alike.append((schema, names if is_uniform else None, [key]))
+        else:
+            keys.append(key)
+    return [keys for _, _, keys in alike]
+
+
+def _times(batch: pa.RecordBatch) -> pa.TimestampArray:
     name = time_column(batch.schema)
     times = column(batch, name)
     if times is None:
         raise HandlerError.invalid(MISSING_TIME.format(name))
     if not pa.types.is_timestamp(times.type):
         raise HandlerError.unsupported(TIME_TYPE)
-    return Rows(batch, times)
+    return times
 
 
-def _index(batch: pa.RecordBatch, name: str) -> int:
-    index: int = batch.schema.get_field_index(name)
-    if index < 0:
+def _required(batch: pa.RecordBatch, name: str) -> pa.Array:
+    values = column(batch, name)
+    if values is None:
         raise HandlerError.missing(f"Column {name} of the group or the measurement is missing")
-    return index
+    return values
 
 
-def _array(values: Sequence[pa.Scalar], field: pa.Field) -> pa.Array:
-    types = {str(value.type) for value in values}
+def _aggregate(item: AggregateColumn, segments: Segments, batches: Batches) -> pa.Array:
+    """Returns an aggregate of each batch, null where a batch lacks the column."""
+    found = [column(batch, item.column) for batch in batches]
+    known = [each for each in found if each is not None]
+    if len(known) == len(found) and len({each.type for each in known}) == 1:
+        return segments.aggregate(item.function, _joined(known, item.column))
+    values = [
+        pa.nulls(1) if each is None else segment.aggregate(item.function, each)
+        for segment, each in zip(segments.each(), found, strict=True)
+    ]
+    typed = [each for each in values if not pa.types.is_null(each.type)]
+    kind = _joined(typed, item.column).type if typed else pa.null()
+    return _joined([each.cast(kind) for each in values], item.column)
+
+
+def _joined(arrays: Sequence[pa.Array], name: str) -> pa.Array:
+    types = {each.type for each in arrays}
     if len(types) > 1:
         raise HandlerError.type(
-            f"Column {field.name} has different types in the batches of a group: "
-            f"{', '.join(sorted(types))}"
+            f"Column {name} has different types in the batches of a group: "
+            f"{', '.join(sorted(map(str, types)))}"
         )
-    return pa.concat_arrays([pa.array([value], field.type) for value in values])
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)

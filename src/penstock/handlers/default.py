@@ -32,6 +32,8 @@ class DefaultValue:
 class Default(Handler):
     """Adds missing columns (`scope` column), replaces nulls (null), or does both."""
 
+    by_row = True
+
     def __init__(self, values: Mapping[str, DefaultValue], scope: Scope = "column") -> None:
         super().__init__()
         self._values = values

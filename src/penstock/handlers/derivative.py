@@ -37,7 +37,7 @@ from penstock.handlers.rows import (
     ticks,
     time_values,
 )
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State
 
 
 @dataclass(frozen=True)
@@ -70,24 +70,24 @@ class Derivative(Handler):
         self._waiting: Batches = []
         self._latest: int | None = None
 
-    def save(self) -> bytes:
+    def state(self) -> State:
         points = [[each.times, each.values] for each in self._points.values()]
-        return encode({"points": points, "waiting": self._waiting, "latest": self._latest})
+        return {"points": points, "waiting": self._waiting, "latest": self._latest}
 
-    def load(self, state: bytes) -> None:
-        values = decode(state)
-        points = [Points(*each) for each in values["points"]]
+    def restore(self, state: State) -> None:
+        points = [Points(*each) for each in state["points"]]
         self._points = dict(zip(self._points, points, strict=True))
-        self._waiting, self._latest = values["waiting"], values["latest"]
+        self._waiting, self._latest = list(state["waiting"]), state["latest"]
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         rows = sort_by_time(self.drop_null_times(batch))
-        added = {name: _points(rows, name) for name in self._points}
+        times = _nanoseconds(rows)
+        added = {name: _points(rows, name, times) for name in self._points}
         for result in self._cases:
             if result in rows.schema.names:
                 raise HandlerError.missing(f"Duplicate of column names: {result}")
         if rows.num_rows:
-            latest = int(_nanoseconds(rows)[-1])
+            latest = int(times[-1])
             self._latest = latest if self._latest is None else max(self._latest, latest)
             self._waiting.append(rows)
             self._points = {name: self._points[name].with_points(added[name]) for name in added}
@@ -95,19 +95,26 @@ class Derivative(Handler):
 
     def _output(self) -> Batches:
         """Returns the rows that do not wait, and drops the points that no later row needs."""
-        outputs, waiting = Batches(), Batches()
+        complete, waiting = Batches(), Batches()
+        first = self._latest
         for rows in self._waiting:
-            ready = 0 if waiting else self._ready(_nanoseconds(rows))
+            times = _nanoseconds(rows)
+            ready = 0 if waiting else self._ready(times)
             if ready:
-                outputs.append(self._extended(rows.slice(0, ready)))
+                complete.append(rows.slice(0, ready))
             if ready < rows.num_rows:
                 waiting.append(rows.slice(ready))
+                first = min(first or 0, int(times[ready]))
+        outputs = [self._extended(rows) for rows in concatenate(complete)]
         self._waiting = waiting
-        if self._latest is not None:
-            first = min([self._latest, *(int(_nanoseconds(rows)[0]) for rows in waiting)])
+        if first is not None:
             start = first - self._neighbourhood
             self._points = {name: each.since(start) for name, each in self._points.items()}
-        return concatenate(outputs)
+        return outputs
+
+    def finish(self) -> Batches:
+        waiting, self._waiting = self._waiting, []
+        return [self._extended(rows) for rows in concatenate(waiting)]
 
     def _ready(self, times: Indexes) -> int:
         """Returns the number of sorted times whose neighbourhood is complete."""
@@ -131,13 +138,15 @@ def _nanoseconds(rows: pa.RecordBatch) -> Indexes:
     times = time_values(rows)
     factor = 1_000_000_000 // TICKS_PER_SECOND[times.type.unit]
     values = ticks(times)
+    if factor == 1:
+        return values
     limit = (2**63 - 1) // factor
     if ((values > limit) | (values < -limit)).any():
         raise HandlerError.type("Overflow while converting durations")
     return values * factor
 
 
-def _points(rows: pa.RecordBatch, name: str) -> Points:
+def _points(rows: pa.RecordBatch, name: str, times: Indexes) -> Points:
     """Returns the points of a column. Raises HandlerError."""
     values = column(rows, name)
     if values is None:
@@ -147,6 +156,8 @@ def _points(rows: pa.RecordBatch, name: str) -> Points:
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise HandlerError.type(f"Derivative requires numeric type, but {kind} type provided")
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return Points(_nanoseconds(rows)[valid], numbers[valid])
+    if not values.null_count:
+        return Points(times, numbers)
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    return Points(times[valid], numbers[valid])

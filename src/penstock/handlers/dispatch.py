@@ -6,7 +6,6 @@ of the handler of each group. Errors: those of the handler.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ import pyarrow as pa
 from penstock.handlers.group import GroupBy
 from penstock.handlers.handler import Batches, Handler
 from penstock.handlers.metadata import group_key
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State
 
 
 class Dispatch(Handler):
@@ -27,19 +26,32 @@ class Dispatch(Handler):
         handler = create()
         self.makes_batches, self.fails_by_row = handler.makes_batches, handler.fails_by_row
 
-    def save(self) -> bytes:
-        states = {group: each.save() for group, each in self._handlers.items()}
-        return encode({group: base64.b64encode(each).decode() for group, each in states.items()})
+    def state(self) -> State:
+        return {"groups": [[group, each.state()] for group, each in self._handlers.items()]}
 
-    def load(self, state: bytes) -> None:
-        self._handlers = {group: self._loaded(text) for group, text in decode(state).items()}
+    def restore(self, state: State) -> None:
+        self._handlers = {group: self._restored(each) for group, each in state["groups"]}
 
-    def _loaded(self, text: str) -> Handler:
+    def _restored(self, state: State) -> Handler:
         handler = self._create()
-        handler.load(base64.b64decode(text))
+        handler.restore(state)
         return handler
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
+        return self.of_group(batch)
+
+    def finish(self) -> Batches:
+        return [output for key in [*self._handlers] for output in self.end(key)]
+
+    def end(self, key: str) -> Batches:
+        """Removes the handler of a group. Returns the output of its rows that wait."""
+        handler = self._handlers.pop(key)
+        output = handler.finish()
+        self.dropped += handler.take_dropped()
+        return output
+
+    def of_group(self, batch: pa.RecordBatch) -> Batches:
+        """Returns the output of the rows of one group."""
         key = group_key(batch.schema)
         if key not in self._handlers:
             self._handlers[key] = self._create()
@@ -58,4 +70,4 @@ class ByGroup(Dispatch):
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         groups = self._groups.handle(batch)
-        return [output for group in groups for output in super(ByGroup, self).handle(group)]
+        return [output for group in groups for output in self.of_group(group)]

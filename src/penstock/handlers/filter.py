@@ -20,6 +20,7 @@ from penstock.handlers.handler import Batches, Handler
 class Filter(Handler):
     """Keeps the rows that meet all conditions."""
 
+    by_row = True
     fails_by_row = True
 
     def __init__(self, conditions: Sequence[str]) -> None:

@@ -9,12 +9,13 @@ ignored. An empty batch has no output. No state. Errors: a type without an order
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pyarrow as pa
 
 from penstock.handlers.handler import Batches, Handler
-from penstock.handlers.metadata import first_values, group_of, with_group
-from penstock.handlers.rows import Indexes, changed_rows, order_by, take
+from penstock.handlers.metadata import group_of, with_group_of
+from penstock.handlers.rows import changed_rows, order_by, take
 
 
 class GroupBy(Handler):
@@ -29,11 +30,7 @@ class GroupBy(Handler):
             return []
         order = order_by(batch, self._by)
         rows = take(batch, order)
-        starts = [0, *changed_rows(rows, self._by)]
-        ends = [*starts[1:], len(order)]
-        return [self._grouped(batch, order[i:j]) for i, j in zip(starts, ends, strict=True)]
-
-    def _grouped(self, batch: pa.RecordBatch, rows: Indexes) -> pa.RecordBatch:
-        part = take(batch, rows)
-        values = first_values(part, [*group_of(batch.schema), *self._by])
-        return part.replace_schema_metadata(with_group(part.schema, values).metadata)
+        starts = [0, *changed_rows(rows, self._by), rows.num_rows]
+        names = [*group_of(batch.schema), *self._by]
+        parts = (rows.slice(start, end - start) for start, end in pairwise(starts))
+        return [with_group_of(part, names) for part in parts]

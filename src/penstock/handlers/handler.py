@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.handlers.rows import time_values
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State, decode, encode
 
 Batches = list[pa.RecordBatch]
 NULL_TIME = "the time is null"
@@ -35,6 +34,10 @@ class Handler(ABC):
 
     makes_batches: bool = False
     """Whether each output batch is a batch of its own for the next handlers, as a window is."""
+    by_row: bool = False
+    """Whether the output for a row depends on this row alone."""
+    rows_of_batches: bool = False
+    """Whether the output has a row for each batch, so several batches are handled at once."""
     fails_by_row: bool = False
     """Whether an error of a batch is that of some of its rows, and leaves the state as it was."""
 
@@ -50,21 +53,34 @@ class Handler(ABC):
         """Returns the output of the batches of one call. An error discards the whole output."""
         return [output for batch in batches for output in self.handle(batch)]
 
+    def finish(self) -> Batches:
+        """Returns the output of the rows that wait. No rows follow."""
+        return []
+
     def drop_null_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the rows with a time. Raises HandlerError without a time column."""
-        nulls = time_values(batch).is_null()
-        if not nulls.true_count:
+        times = time_values(batch)
+        if not times.null_count:
             return batch
+        nulls = times.is_null()
         self.dropped.append(Dropped(batch.filter(nulls), NULL_TIME, code="null-time"))
         return batch.filter(pc.invert(nulls))
 
-    def save(self) -> bytes:
+    def state(self) -> State:
         """Returns the state; nothing for a handler without state."""
-        return b""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Replaces the state by one that `state` has returned."""
+        assert not state
+
+    def save(self) -> bytes:
+        """Returns the state as bytes."""
+        return encode(self.state())
 
     def load(self, state: bytes) -> None:
         """Replaces the state by one that `save` has returned."""
-        assert not state
+        self.restore(decode(state))
 
     def take_dropped(self) -> list[Dropped]:
         """Returns the rows that were left out since the last call."""
@@ -79,15 +95,12 @@ class Chain(Handler):
         super().__init__()
         self._handlers = handlers
 
-    def save(self) -> bytes:
-        return encode(
-            {"states": [base64.b64encode(each.save()).decode() for each in self._handlers]}
-        )
+    def state(self) -> State:
+        return {"states": [each.state() for each in self._handlers]}
 
-    def load(self, state: bytes) -> None:
-        states = decode(state)["states"]
-        for handler, text in zip(self._handlers, states, strict=True):
-            handler.load(base64.b64decode(text))
+    def restore(self, state: State) -> None:
+        for handler, each in zip(self._handlers, state["states"], strict=True):
+            handler.restore(each)
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         return self.handle_all([batch])

@@ -31,6 +31,7 @@ class MapColumn:
 class Map(Handler):
     """Appends computed columns."""
 
+    by_row = True
     fails_by_row = True
 
     def __init__(self, columns: Sequence[MapColumn]) -> None:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from penstock.handlers.handler import Batches, Handler
 from penstock.handlers.rows import Indexes, aligned, concatenate, take, ticks, time_values
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State
 
 _FIRST = -(2**63)
 
@@ -33,15 +33,12 @@ class Merge(Handler):
         self._waiting: pa.RecordBatch | None = None
         self._places: Indexes = np.array([], np.int64)
 
-    def save(self) -> bytes:
-        return encode(
-            {"latest": self._latest, "waiting": self._waiting, "places": self._places},
-        )
+    def state(self) -> State:
+        return {"latest": self._latest, "waiting": self._waiting, "places": self._places}
 
-    def load(self, state: bytes) -> None:
-        values = decode(state)
-        self._latest, self._waiting = values["latest"], values["waiting"]
-        self._places = values["places"]
+    def restore(self, state: State) -> None:
+        self._latest, self._waiting = state["latest"], state["waiting"]
+        self._places = state["places"]
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         places = self._new_places(batch)

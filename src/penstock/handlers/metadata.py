@@ -139,6 +139,12 @@ def with_group(schema: pa.Schema, group: Group) -> pa.Schema:
     return with_schema_value(schema, GROUP, json.dumps(pairs) if pairs else None)
 
 
+def with_group_of(rows: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
+    """Returns rows with the group of the first row, by the columns `names`."""
+    group = with_group(rows.schema, first_values(rows, names))
+    return rows.replace_schema_metadata(group.metadata)
+
+
 def first_values(batch: pa.RecordBatch, names: Iterable[str]) -> dict[str, str | None]:
     """Returns the values of columns in the first row as texts. Missing columns are left out."""
     found = {name: batch.schema.get_field_index(name) for name in names}
@@ -149,6 +155,8 @@ def text_of(value: pa.Scalar) -> str | None:
     """Returns a value as the text of a group; a time as the integer of its unit."""
     if not value.is_valid:
         return None
+    if pa.types.is_string(value.type):
+        return str(value)
     if pa.types.is_timestamp(value.type) or pa.types.is_duration(value.type):
         return str(value.value)
     if pa.types.is_floating(value.type) and value.as_py() == 0:

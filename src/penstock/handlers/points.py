@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -33,8 +34,11 @@ class Points:
     def with_points(self, others: Points) -> Points:
         """Returns these points and others."""
         times = np.concatenate([self.times, others.times])
+        values = np.concatenate([self.values, others.values])
+        if (times[1:] >= times[:-1]).all():
+            return Points(times, values)
         order = np.argsort(times, kind="stable")
-        return Points(times[order], np.concatenate([self.values, others.values])[order])
+        return Points(times[order], values[order])
 
     def since(self, time: int) -> Points:
         """Returns the points from a time on."""
@@ -49,9 +53,10 @@ class Points:
         The derivative is per `unit`^`order`. It is null without order + 1 points, and if two points
         have the same time. Raises HandlerError above `MAX_POINTS` points.
         """
-        lowest = np.where(times < _MIN + neighbourhood, _MIN, times - neighbourhood)
-        highest = np.where(times > _MAX - neighbourhood, _MAX, times + neighbourhood)
-        starts = np.searchsorted(self.times, lowest)
+        starts = np.searchsorted(
+            self.times, np.maximum(times, _MIN + neighbourhood) - neighbourhood
+        )
+        highest = np.minimum(times, _MAX - neighbourhood) + neighbourhood
         ends = np.searchsorted(self.times, highest, side="right")
         counts = ends - starts
         if len(counts) and counts.max() > MAX_POINTS:
@@ -59,16 +64,29 @@ class Points:
                 f"A neighbourhood has {counts.max()} points, and at most {MAX_POINTS} are supported"
             )
         results, valid = np.zeros(len(times)), np.zeros(len(times), bool)
-        for count in np.unique(counts[counts > order]):
+        is_distinct = bool((self.times[1:] != self.times[:-1]).all())
+        for count in {*counts.tolist()} - {*range(order + 1)}:
             rows = np.flatnonzero(counts == count)
             indexes = starts[rows][:, None] + np.arange(count)
             around = self.times[indexes]
-            distinct = (np.diff(around, axis=1) != 0).all(axis=1)
-            rows, indexes, around = rows[distinct], indexes[distinct], around[distinct]
-            distances = (around - times[rows][:, None]) / unit
-            weights = derivative_weights(distances, order)
+            if not is_distinct:
+                distinct = (around[:, 1:] != around[:, :-1]).all(axis=1)
+                rows, indexes, around = rows[distinct], indexes[distinct], around[distinct]
+            weights = _weights((around - times[rows][:, None]) / unit, order)
             results[rows], valid[rows] = (weights * self.values[indexes]).sum(axis=1), True
         return pa.array(results, mask=~valid)
+
+
+def _weights(distances: Numbers, order: int) -> Numbers:
+    """Returns `derivative_weights`; those of equal distances, as of regular times, from a cache."""
+    if len(distances) and (distances == distances[0]).all():
+        return _equal_weights(tuple(distances[0].tolist()), order)
+    return derivative_weights(distances, order)
+
+
+@lru_cache(maxsize=1000)
+def _equal_weights(distances: tuple[float, ...], order: int) -> Numbers:
+    return derivative_weights(np.array([distances]), order)
 
 
 def derivative_weights(distances: Numbers, order: int) -> Numbers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +35,16 @@ def time_values(batch: pa.RecordBatch) -> pa.TimestampArray:
 
 def ticks(times: pa.TimestampArray) -> Indexes:
     """Returns times as integers of their unit; a null is 0."""
-    integers = times.cast(pa.int64()).fill_null(0)
-    return np.asarray(integers.to_numpy(zero_copy_only=False))
+    integers = times.view(pa.int64())
+    if integers.null_count:
+        integers = integers.fill_null(0)
+    return np.asarray(integers.to_numpy())
 
 
 def whole(values: Indexes, divisor: int) -> Indexes:
     """Returns quotients without their fractions, as toward zero."""
+    if values.size and values.min() >= 0:
+        return np.asarray(values // divisor, np.int64)
     quotients, remainders = np.divmod(values, divisor)
     return np.asarray(quotients + ((values < 0) & (remainders != 0)), np.int64)
 
@@ -71,7 +74,19 @@ def order_by(batch: pa.RecordBatch, names: Sequence[str]) -> Indexes:
 
 def sort_by_time(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Returns a batch in the order of its times; equal times keep their order."""
-    return take(batch, order_by(batch, [time_column(batch.schema)]))
+    name = time_column(batch.schema)
+    times = column(batch, name)
+    if times is not None and pa.types.is_timestamp(times.type) and is_ordered(times):
+        return batch
+    return take(batch, order_by(batch, [name]))
+
+
+def is_ordered(times: pa.TimestampArray) -> bool:
+    """Returns whether times have no null, and none is before the one in front of it."""
+    if times.null_count:
+        return False
+    values = ticks(times)
+    return bool((values[1:] >= values[:-1]).all())
 
 
 def take(batch: pa.RecordBatch, rows: Indexes) -> pa.RecordBatch:
@@ -86,11 +101,21 @@ def concatenate(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
     Its metadata are those of the first batch.
     """
-    runs = groupby(batches, lambda batch: [(field.name, field.type) for field in batch.schema])
-    return [_joined(list(run)) for _, run in runs]
+    runs: list[list[pa.RecordBatch]] = []
+    for batch in batches:
+        if runs and _has_columns(batch.schema, runs[-1][0].schema):
+            runs[-1].append(batch)
+        else:
+            runs.append([batch])
+    return [joined(run) for run in runs]
 
 
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _has_columns(schema: pa.Schema, other: pa.Schema) -> bool:
+    return schema.equals(other) or (schema.names, schema.types) == (other.names, other.types)
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Returns the rows of batches with equal columns, and the metadata of the first one."""
     if len(batches) == 1:
         return batches[0]
     schema = batches[0].schema

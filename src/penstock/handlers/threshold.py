@@ -29,7 +29,7 @@ from penstock.handlers.errors import HandlerError
 from penstock.handlers.handler import Batches, Handler
 from penstock.handlers.metadata import Role, with_role
 from penstock.handlers.rows import append_column, column, seconds, time_values
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State
 
 Kind = Literal["ok", "increasing", "decreasing"]
 Time = Callable[[], int | None]
@@ -69,11 +69,11 @@ class Threshold(Handler):
         self._options = options
         self._state = ThresholdState(options.default)
 
-    def save(self) -> bytes:
-        return encode(asdict(self._state))
+    def state(self) -> State:
+        return asdict(self._state)
 
-    def load(self, state: bytes) -> None:
-        self._state = ThresholdState(**decode(state))
+    def restore(self, state: State) -> None:
+        self._state = ThresholdState(**state)
 
     def handle(self, batch: pa.RecordBatch) -> Batches:
         result = self._options.result

@@ -15,18 +15,15 @@ windows to come. Errors: no time column of type TIMESTAMP.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from penstock.handlers.errors import HandlerError
 from penstock.handlers.handler import Batches, Dropped, Handler
 from penstock.handlers.metadata import group_key
 from penstock.handlers.rows import Indexes, concatenate, seconds, sort_by_time, time_values
-from penstock.handlers.state import decode, encode
+from penstock.handlers.state import State
 
 MAX_DURATION = 2**40
 """The longest window, in seconds."""
@@ -46,7 +43,7 @@ class WindowClock:
         self._buffer: Batches = []
         self._times: list[Indexes] = []
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Returns the values of the clock."""
         return {
             "period": self.period,
@@ -57,7 +54,7 @@ class WindowClock:
             "buffer": self._buffer,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Sets the values that `state` has returned."""
         self.period, self.every = state["period"], state["every"]
         self._end, self._previous_end = state["end"], state["previous_end"]
@@ -105,6 +102,16 @@ class WindowClock:
         self._end = end
         return closed, batch.slice(0, late)
 
+    def finish(self) -> Batches:
+        """Returns the windows of the rows that wait."""
+        closed, end = Batches(), self._end or 0
+        while self._buffer:
+            self._drop_before(end - self.period)
+            closed += concatenate(self._buffer)
+            end += self.every
+            self._drop_before(end - self.period)
+        return closed
+
     def _push(self, batch: pa.RecordBatch, times: Indexes, start: int, end: int) -> None:
         if start < end:
             self._buffer.append(batch.slice(start, end - start))
@@ -112,6 +119,8 @@ class WindowClock:
 
     def _drop_before(self, time: int) -> None:
         """Drops the buffered rows before a time. The rows of each batch are sorted."""
+        if all(times[0] >= time for times in self._times):
+            return
         starts = [_position(times, time) for times in self._times]
         kept = [i for i, start in enumerate(starts) if start < len(self._times[i])]
         self._buffer = [self._buffer[i].slice(starts[i]) for i in kept]
@@ -129,13 +138,13 @@ class WindowHandler(Handler):
         self._new_clock()
         self._clocks: dict[str, WindowClock] = {}
 
-    def save(self) -> bytes:
-        return encode({group: clock.state() for group, clock in self._clocks.items()})
+    def state(self) -> State:
+        return {"groups": [[group, clock.state()] for group, clock in self._clocks.items()]}
 
-    def load(self, state: bytes) -> None:
-        self._clocks = {group: self._restored(clock) for group, clock in decode(state).items()}
+    def restore(self, state: State) -> None:
+        self._clocks = {group: self._restored(clock) for group, clock in state["groups"]}
 
-    def _restored(self, state: Mapping[str, Any]) -> WindowClock:
+    def _restored(self, state: State) -> WindowClock:
         clock = self._new_clock()
         clock.restore(state)
         return clock
@@ -148,6 +157,9 @@ class WindowHandler(Handler):
         self._check(rows)
         clock = self._clocks.setdefault(key, self._new_clock())
         return self._advance(clock, sort_by_time(rows))
+
+    def finish(self) -> Batches:
+        return [window for clock in self._clocks.values() for window in clock.finish()]
 
     def _check(self, rows: pa.RecordBatch) -> None:
         """Checks rows before the state changes. Raises HandlerError."""
@@ -171,4 +183,4 @@ def check_duration(name: str, duration: int) -> int:
 
 def _position(times: Indexes, time: int) -> int:
     """Returns the number of sorted times before a time."""
-    return int(np.searchsorted(times, max(min(time, 2**63 - 1), -(2**63))))
+    return int(times.searchsorted(max(min(time, 2**63 - 1), -(2**63))))

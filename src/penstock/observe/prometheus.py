@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -20,6 +20,7 @@ from penstock.core.version import __version__
 from penstock.observe.late import LateCount
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import DURATIONS, QueryProgress
+from penstock.observe.snapshot import SideOutputSnapshot
 
 _BOUNDS = (*(str(bound) for bound in DURATIONS), "+Inf")
 Flow = Mapping[str, Any]
@@ -48,6 +49,12 @@ _COUNTERS: tuple[tuple[str, str, Callable[[Flow], int | None]], ...] = (
         lambda flow: flow["lost"] if flow["kind"] == "source" else None,
     ),
 )
+_OF_SIDE_OUTPUTS: Mapping[Literal["rows", "batches", "missed", "failures"], str] = {
+    "rows": "Rows of the batches that a side output has observed.",
+    "batches": "Batches that a side output has observed.",
+    "missed": "Batches that were not passed to a side output, or that it failed on.",
+    "failures": "Failures of a side output.",
+}
 
 
 class RunCollector(Collector):
@@ -67,12 +74,13 @@ class RunCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics of the run, of its nodes and of its queries."""
         yield from self._run_metrics()
-        flows = self._metrics.snapshot()["nodes"]
-        yield from self._node_metrics(flows)
+        snapshot = self._metrics.snapshot()
+        yield from self._node_metrics(snapshot["nodes"])
         queries = dict(self._metrics.progress)
         yield from self._batch_metrics(queries)
         yield from self._state_metrics(queries)
         yield self._late_rows(dict(self._metrics.late))
+        yield from self._side_output_metrics(snapshot["side_outputs"])
 
     def _run_metrics(self) -> Iterator[Metric]:
         labels, values = ("pipeline",), (self._pipeline,)
@@ -157,6 +165,15 @@ class RunCollector(Collector):
                 rows.add_metric(values, state.rows)
                 size.add_metric(values, state.bytes)
         yield from (delay, rows, size)
+
+    def _side_output_metrics(self, observed: Mapping[str, SideOutputSnapshot]) -> Iterator[Metric]:
+        for key, help_ in _OF_SIDE_OUTPUTS.items():
+            counter = CounterMetricFamily(
+                f"penstock_side_output_{key}", help_, labels=("pipeline", "side_output")
+            )
+            for name, numbers in observed.items():
+                counter.add_metric((self._pipeline, name), numbers[key])
+            yield counter
 
     def _late_rows(self, queries: Mapping[str, LateCount]) -> Metric:
         """Returns late rows by query and node; without a node if only Spark counts the rows."""

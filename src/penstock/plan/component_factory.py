@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.sdk import Capability, Component, Context, Format, registry
 from penstock.sdk.registry import Kind
+from penstock.spec.front_end import document_front_end
 from penstock.spec.model_validation import validate_model
 from penstock.spec.source_map import Route, SourceMap, locate_error
 from penstock.spec.valid_part import invalid_values, validate_part
@@ -41,6 +42,9 @@ class ComponentFactory:
             component_type = registry.find(kind, type_, value.similar if value else ())
         except PenstockError as error:
             error.where = self.source_map.value(type_route)
+            if error.code == "unknown-type" and not (error.hint or "").startswith("did you mean"):
+                hints = document_front_end(error.where.file).hints
+                error.hint = hints.get("unknown-type", error.hint)
             self.errors.append(error)
             return None
         config, errors = validate_model(

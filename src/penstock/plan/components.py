@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -70,6 +71,7 @@ class Components(ComponentFactory):
             if isinstance(component, PhasedSource):
                 phases = self._make_phases(component, route, name, spec, declared)
                 component.set_phases(phases)
+                component.starts = self._make_starts(component, route, name)
                 usable = usable and len(self.errors) == count
             if isinstance(component, Source):
                 self._prepare_source(component, route, spec, declared, usable)
@@ -109,28 +111,49 @@ class Components(ComponentFactory):
         shared = spec.model_dump(include=_OF_PHASES, by_alias=True)
         for index, options in enumerate(specs):
             at, subject = (*route, "phases", index), f'phase {index + 1} of "{written_name(name)}"'
-            phase, errors = validate_model(PhaseSpec, options, self.source_map, at, subject)
-            self.errors += errors
-            if phase is None:
-                continue
-            state = source.phase_state(index + 1)
-            context = replace(source.context, base=self._base(at), state=state)
-            made = self._make_phase(at, f"{subject} (type: {phase.type})", phase, context)
-            if made is None:
-                continue
-            if index < len(specs) - 1 and not made.is_bounded():
-                self.add_error(
-                    at, f"{subject} does not end; only the last phase may be unbounded",
-                    code="unbounded-phase",
-                    hint="Make it the last phase, or set options with an end.",
-                )  # fmt: skip
-                continue
-            of_phase = SourceSpec(type=phase.type, format=phase.format, **shared)
-            count = len(self.errors)
-            self._prepare_source(made, at, of_phase, declared, usable=True)
-            self._collect_errors(at, made.validate)
-            phases += [made] if len(self.errors) == count else []
+            context = replace(source.context, state=source.phase_state(index + 1))
+            made = self._make_part(
+                at, subject, options, context, shared, declared, ends=index < len(specs) - 1
+            )
+            phases += [made] if made is not None else []
         return phases
+
+    def _make_starts(
+        self, source: PhasedSource[Any], route: Route, name: str
+    ) -> ReplayableSource[Any] | None:
+        """Creates the source of the start of the last phase; None without it or after an error."""
+        options = source.start_options()
+        if options is None:
+            return None
+        at, subject = (*route, "start_offsets"), f'start_offsets of "{written_name(name)}"'
+        context = replace(source.context, state=source.phase_state(0))
+        return self._make_part(at, subject, options, context, {}, None, ends=True)
+
+    def _make_part(
+        self, at: Route, subject: str, options: Mapping[str, Any], context: Context,
+        shared: Mapping[str, Any], declared: pa.Schema | None, *, ends: bool,
+    ) -> ReplayableSource[Any] | None:  # fmt: skip
+        """Creates a source within another one, with `ends` one that ends. None after an error."""
+        phase, errors = validate_model(PhaseSpec, options, self.source_map, at, subject)
+        self.errors += errors
+        if phase is None:
+            return None
+        context = replace(context, base=self._base(at))
+        made = self._make_phase(at, f"{subject} (type: {phase.type})", phase, context)
+        if made is None:
+            return None
+        if ends and not made.is_bounded():
+            self.add_error(
+                at, f"{subject} does not end; only the last phase may be unbounded",
+                code="unbounded-phase",
+                hint="Make it the last phase, or set options with an end.",
+            )  # fmt: skip
+            return None
+        of_phase = SourceSpec(type=phase.type, format=phase.format, **shared)
+        count = len(self.errors)
+        self._prepare_source(made, at, of_phase, declared, usable=True)
+        self._collect_errors(at, made.validate)
+        return made if len(self.errors) == count else None
 
     def _make_phase(
         self, route: Route, subject: str, spec: PhaseSpec, context: Context

@@ -26,7 +26,15 @@ from penstock.sdk.sql_text import SqlText
 from penstock.sdk.transform import QueryTransform
 from penstock.spec.model_types import OnError
 from penstock.spec.models import PipelineSpec
-from penstock.spec.node_models import Late, Lookup, SinkSpec, SourceSpec, TransformSpec, Watermark
+from penstock.spec.node_models import (
+    BatchOptions,
+    Late,
+    Lookup,
+    SinkSpec,
+    SourceSpec,
+    TransformSpec,
+    Watermark,
+)
 from penstock.spec.source_map import locate_error
 from penstock.spec.validate import Pipeline
 from penstock.sql.dialect.relation import InputRelation
@@ -307,15 +315,27 @@ class Plan:
     def trigger(self, query: Query) -> float:
         """Returns the minimum seconds between the starts of two batches of a query."""
         trigger = self.spec.runtime.trigger
-        specs = (self.nodes[name].spec for name in query.sinks)
-        times = [spec.batch.interval or 0.0 for spec in specs if isinstance(spec, SinkSpec)]
+        times = [each.interval or 0.0 for each in self._batches(query) if not each.min_records]
         return max([0.0 if trigger == "asap" else trigger, *times])
 
-    def gap(self, query: Query) -> float | None:
-        """Returns the seconds without new records before each batch of a query, or None."""
+    def wait(self, query: Query) -> tuple[float | None, int | None]:
+        """Returns the wait for each batch of a query: seconds, and a number of records.
+
+        Without a number the seconds are those without new records, and None for no wait. With a
+        number they are the longest time that a record waits for others.
+        """
+        batches = self._batches(query)
+        gap = max((each.gap or 0.0 for each in batches), default=0.0)
+        filled = [each for each in batches if each.min_records and each.interval]
+        if gap or not filled:
+            return gap or None, None
+        times = [each.interval for each in filled if each.interval]
+        return max(times), min(each.min_records for each in filled if each.min_records)
+
+    def _batches(self, query: Query) -> list[BatchOptions]:
+        """Returns the options of the batches of the sinks of a query."""
         specs = (self.nodes[name].spec for name in query.sinks)
-        return max((spec.batch.gap or 0.0 for spec in specs if isinstance(spec, SinkSpec)),
-                   default=0.0) or None  # fmt: skip
+        return [spec.batch for spec in specs if isinstance(spec, SinkSpec)]
 
     def keeps_state(self, query: Query) -> bool:
         """Returns whether the root of a query keeps state between batches."""

@@ -1,5 +1,8 @@
 """The public API for plugin authors."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from penstock.core.errors import (
     DecodeError,
     EncodeError,
@@ -33,8 +36,10 @@ from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, Source
 from penstock.sdk.start import StartAt
 from penstock.sdk.transform import DataFrameTransform, PayloadTransform, Rejects, Transform
-from penstock.sql.column_lineage import ColumnLineage
-from penstock.sql.relation import Relation, State
+
+if TYPE_CHECKING:
+    from penstock.sql.column_lineage import ColumnLineage
+    from penstock.sql.relation import Relation, State
 
 __all__ = [
     "PAYLOAD", "SDK_VERSION", "BatchId", "ByteSize", "Capability", "Carried", "Changes",
@@ -47,3 +52,17 @@ __all__ = [
     "Secret", "SideOutput", "Sink", "Source", "StartAt", "State", "Transform", "Transient",
     "UserPath", "Writer", "bisect_failures", "compare_schemas", "plugin", "report_retry",
 ]  # fmt: skip
+
+
+_FACTS_OF_SQL = {
+    "ColumnLineage": "penstock.sql.column_lineage",
+    "Relation": "penstock.sql.relation",
+    "State": "penstock.sql.relation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the facts of SQL at their first use: workers and receivers analyze no SQL."""
+    if name not in _FACTS_OF_SQL:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_FACTS_OF_SQL[name]), name)

@@ -33,10 +33,16 @@ class PhasedSource(ReplayableSource[C]):
     """
 
     phases: Sequence[ReplayableSource[Any]] = ()
+    starts: ReplayableSource[Any] | None = None
+    """The source of the positions at which the last phase starts, which is no phase itself."""
 
     @abstractmethod
     def phase_options(self) -> Sequence[Mapping[str, Any]]:
         """Returns the `type`, the `format` and the options of each phase."""
+
+    def start_options(self) -> Mapping[str, Any] | None:
+        """Returns the options of `starts`, of the option `start_offsets`; None without it."""
+        return None
 
     @abstractmethod
     def set_phases(self, phases: Sequence[ReplayableSource[Any]]) -> None:

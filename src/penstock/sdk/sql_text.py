@@ -1,12 +1,17 @@
-"""SQL texts among the options of a transform: as written, and as Spark receives them."""
+"""SQL texts among the options of a transform: as written, and as Spark receives them.
+
+Translation is imported at its first use: workers and receivers import the SDK and translate no SQL.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from penstock.core.text import line_and_column
-from penstock.sql.dialect.translate import translate
-from penstock.sql.text.edits import DialectError, Translation
+
+if TYPE_CHECKING:
+    from penstock.sql.text.edits import Translation
 
 Route = tuple[str | int, ...]
 """The keys and indexes that lead from a node to a value among its options."""
@@ -38,6 +43,9 @@ class SqlText:
 
 def read_sql_text(route: Route, written: str) -> SqlText:
     """Returns a text with its translation. Raises OptionError at a part without a translation."""
+    from penstock.sql.dialect.translate import translate
+    from penstock.sql.text.edits import DialectError
+
     try:
         return SqlText(route, written, translate(str(written)))
     except DialectError as error:

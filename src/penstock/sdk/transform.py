@@ -17,11 +17,12 @@ from penstock.sdk.format import Format
 from penstock.sdk.operations import Changes
 from penstock.sdk.record import Carried, Failure
 from penstock.sdk.sql_text import SqlText
-from penstock.sql.dialect.relation import InputRelation
-from penstock.sql.relation import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.sql.dialect.relation import InputRelation
+    from penstock.sql.relation import Relation
 
 
 class Transform(Component[C]):
@@ -128,6 +129,8 @@ class DataFrameTransform(Component[C]):
 
     def relation(self) -> Relation:
         """Returns the facts of the transform. Called once, after `validate`."""
+        from penstock.sql.relation import Relation
+
         return Relation()
 
     @abstractmethod

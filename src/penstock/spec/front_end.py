@@ -41,27 +41,33 @@ class Choice:
     """A choice of the user: the language of the files, by default as recognized.
 
     With `strict` options that a language ignores are errors. `settings` is the name of the file of
-    settings, for languages that have one beside the files of a pipeline.
+    settings, for languages that have one beside the files of a pipeline. Without `secrets` those of
+    the settings may be missing: the files are only checked.
     """
 
     language: str | None = None
     strict: bool = False
     settings: str | None = None
+    secrets: bool = True
 
 
+IGNORED = ", which is ignored"
+"""The end of the warning of an option that a language ignores. An error has no such end."""
 _DEFAULT_CHOICE = Choice()
 CHOICE: ContextVar[Choice] = ContextVar("CHOICE", default=_DEFAULT_CHOICE)
 """The choice for the files that are read from now on."""
 
 
-def choose(language: str | None, strict: bool, settings: str | None = None) -> None:
+def choose(
+    language: str | None, strict: bool, settings: str | None = None, *, secrets: bool = True
+) -> None:
     """Sets the choice for the files that are read from now on. Raises SpecError."""
     if language is not None and language not in front_ends():
         raise SpecError(
             f'there is no dialect "{language}"', code="unknown-language",
             hint=f"use one of {', '.join(front_ends())}",
         )  # fmt: skip
-    CHOICE.set(Choice(language, strict, settings))
+    CHOICE.set(Choice(language, strict, settings, secrets))
 
 
 class FrontEnd(Protocol):
@@ -93,7 +99,12 @@ class DocumentFrontEnd(ABC):
     """Whether a file without sources may be complete, as a query of constants is."""
     hints: Mapping[str, str] = {}
     """Hints in the words of the language, where they differ from those of YAML: by the section
-    `sources` or `sinks` that is missing, and `unread` for a `{node}` that no node reads."""
+    `sources` or `sinks` that is missing, `unread` for a `{node}` that no node reads, and
+    `unknown-type`."""
+
+    def setting(self, name: str) -> str:
+        """Returns a setting of a language that has settings beside its files; empty without it."""
+        return ""
 
     @abstractmethod
     def accepts(self, path: str) -> bool:

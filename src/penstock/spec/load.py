@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.core.errors import SpecError
 from penstock.spec.documents.reading import parsed, read_documents
-from penstock.spec.front_end import CHOICE, DocumentFrontEnd, select_front_end
+from penstock.spec.front_end import CHOICE, IGNORED, DocumentFrontEnd, select_front_end
 from penstock.spec.parsed import Overrides, ParsedPipeline
 
 
@@ -37,5 +37,14 @@ def load(
     if CHOICE.get().strict:
         ignored = [each for each in pipeline.warnings if each.code == "unknown-option"]
         warnings = [each for each in pipeline.warnings if each not in ignored]
-        pipeline = replace(pipeline, errors=[*pipeline.errors, *ignored], warnings=warnings)
+        errors = [*pipeline.errors, *map(_as_error, ignored)]
+        pipeline = replace(pipeline, errors=errors, warnings=warnings)
     return replace(pipeline, files=tuple(names))
+
+
+def _as_error(warning: SpecError) -> SpecError:
+    """Returns the error of an option that would be ignored."""
+    return SpecError(
+        warning.message.removesuffix(IGNORED), code=warning.code, where=warning.where,
+        hint=warning.hint,
+    )  # fmt: skip

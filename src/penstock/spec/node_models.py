@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from penstock.core.units import ByteSize, Duration, PositiveDuration
 from penstock.spec.model_types import Labels, NameList, NodeModel, OnError, StrictModel
@@ -155,10 +155,19 @@ class BatchOptions(StrictModel):
     """The maximum size of the payloads in one write. A larger row is written on its own."""
     interval: PositiveDuration | None = None
     """The minimum time between the starts of two batches. Defaults to `runtime.trigger`."""
+    min_records: int | None = Field(default=None, ge=1)
+    """The number of new records with which a batch starts before the `interval`, which is then the
+    longest time that a record waits for others. Requires `interval`."""
     gap: PositiveDuration | None = None
     """The time without new records after which a batch starts. The batch has all records since the
     last one, up to the limits of its sources: a session of processing time. By default batches do
     not wait."""
+
+    @model_validator(mode="after")
+    def _check_interval(self) -> BatchOptions:
+        if self.min_records is not None and self.interval is None:
+            raise ValueError("expected min_records with an interval")
+        return self
 
 
 class SinkSpec(NodeModel):

@@ -20,6 +20,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.buffer.pageSize": "256k",
+    "spark.driver.defaultJavaOptions": "-Xmn400m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
@@ -28,7 +29,8 @@ _SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "1",
 }
 """Settings for a few rows: generated code, pages of 16 MB for each group of rows, and Spark's UI
-would take longer than the query."""
+would take longer than the query. So would collections of a young generation of Java's default
+size: plans are many objects that do not live long."""
 _HEAP = "2g"
 """The maximum heap. The queries of many cases leave data until their session is removed, and Java
 collects a heap that is nearly full again and again."""

@@ -14,6 +14,8 @@ from penstock import __main__ as entry_point
 from penstock.cli.main import COMMANDS, main
 
 HEAVY = {"pyspark", "pyarrow", "pandas"}
+PLANNING = {"sqlglot", "ruamel.yaml", "penstock.spec.validate"}
+UNRECEIVED = {"pandas", "pyspark", *PLANNING}
 
 
 LINES = [
@@ -34,19 +36,24 @@ LINES = [
 
 
 @pytest.mark.slow
-def test_help_errors_and_receivers_import_nothing_heavy() -> None:
+def test_help_errors_receivers_and_workers_import_nothing_heavy() -> None:
     """In one fresh process: the first line that imports a heavy package shows it.
 
-    The process of a receiving source needs PyArrow but not pandas.
+    The process of a receiving source needs PyArrow but not pandas. Workers translate no SQL and
+    read no file of a pipeline.
     """
     code = (
-        "import json, os, sys\n"
+        "import importlib, json, os, sys\n"
         "from penstock.cli.main import main\n"
         f"for words in {[words for words, _ in LINES]!r}:\n"
         f"    results = [words, main(words), sorted({HEAVY!r} & set(sys.modules))]\n"
         "    print('result', json.dumps(results), file=sys.stderr)\n"
         "import penstock.runtime.receiving.receiver_process\n"
-        "print('receiver', sorted({'pandas', 'pyspark'} & set(sys.modules)), file=sys.stderr)\n"
+        f"print('receiver', sorted({UNRECEIVED!r} & set(sys.modules)), file=sys.stderr)\n"
+        "from penstock.engine.workers.zygote import PRELOAD_PENSTOCK\n"
+        "for name in PRELOAD_PENSTOCK:\n"
+        "    importlib.import_module(name)\n"
+        f"print('workers', sorted({PLANNING!r} & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     results = [
@@ -55,7 +62,7 @@ def test_help_errors_and_receivers_import_nothing_heavy() -> None:
         if line.startswith("result ")
     ]
     assert results == [[words, status, []] for words, status in LINES]
-    assert done.stderr.endswith("receiver []\n")
+    assert done.stderr.endswith("receiver []\nworkers []\n")
 
 
 def test_ctrl_c_during_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:

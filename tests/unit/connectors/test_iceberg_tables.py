@@ -20,6 +20,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 
 from crossing import hostile
+from crossing.hostile import quoted
 from iceberg_tables import TABLE, catalog_options, client, rows_of
 from lake_tables import receipts_of, write, write_at_once
 from penstock.connectors.iceberg import IcebergSink, IcebergSource
@@ -466,8 +467,8 @@ def test_errors_of_libraries() -> None:
 def test_hostile_names_and_values(tmp_path: Path) -> None:
     options = catalog_options(tmp_path)
     target = hostile.Target(
-        IcebergSink, IcebergSource, lambda name: {**options, "table": f"shop.{name}"},
-        looks_up=False, names=(*hostile.FEW_NAMES, "x" * 300),
+        IcebergSink, IcebergSource, lambda name: {**options, "table": f"shop.{quoted(name)}"},
+        looks_up=False, names=(*hostile.FEW_NAMES, "a.b", "x" * 300),
     )  # fmt: skip
     assert target.rejected_tables() == {"a\0b", "x" * 300}
     assert replace(target, names=hostile.NAMES).rejected_columns() == {"a\0b"}

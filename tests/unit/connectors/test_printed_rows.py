@@ -42,6 +42,16 @@ def test_at_most(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.endswith("... and 1 more row\n")
 
 
+def test_one_of_so_many_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = PrintSink(PrintSinkConfig(every=3, max_records=1))
+    for number, names in enumerate((["a", "b"], ["c", "d"], [], ["e", "f", "g", "h", "i"])):
+        writer = sink.writer(None, BatchId("q", number), 0, SCHEMA)
+        rows = pa.RecordBatch.from_pylist([{"name": name} for name in names], schema=SCHEMA)
+        writer.write(rows, pa.array([name.encode() for name in names], pa.binary()))
+        sink.commit(BatchId("q", number), [writer.commit()])
+    assert capsys.readouterr().out == "c\nf\n... and 1 more row\n"
+
+
 def test_all_rows_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     show(["a"] * 1500, ["b"] * 1500)
     assert capsys.readouterr().out.splitlines() == ['{"n": "a"}'] * 1500 + ['{"n": "b"}'] * 1500

@@ -23,6 +23,7 @@ from format_samples import (
 )
 from hypothesis import given, settings
 
+from penstock.core.errors import PlanError
 from penstock.formats.json import Json, JsonConfig
 
 JSON = Json(JsonConfig())
@@ -419,6 +420,19 @@ def test_times_without_a_zone() -> None:
     same(format_.decode(binary([text]), schema).rows, batch([row], schema))
 
 
+def test_binary_as_hexadecimal_digits() -> None:
+    inner = pa.list_(pa.struct([("x", pa.binary()), ("n", pa.int64())]))
+    schema = pa.schema([("a", pa.binary()), ("b", inner), ("m", pa.map_(pa.string(), pa.binary())),
+                        ("i", pa.map_(pa.int64(), pa.string()))])  # fmt: skip
+    row = {"a": b"\x0a\xff", "b": [{"x": None, "n": 1}, {"x": b"", "n": 2}], "m": {"k": b"\0"},
+           "i": {1: "one"}}  # fmt: skip
+    rows = pa.RecordBatch.from_pylist([row, {"a": None, "b": None, "m": None, "i": None}], schema)
+    found = Json(JsonConfig(binary="hex")).encode(rows).payloads.to_pylist()
+    assert [json.loads(text) for text in found] == [
+        {"a": "0aff", "b": [{"n": 1}, {"x": "", "n": 2}], "m": {"k": "00"}, "i": {"1": "one"}}, {},
+    ]  # fmt: skip
+
+
 def test_slices() -> None:
     payloads = binary([b"x", b'{"a":1}', b'{"a":2}', None, b"y"])
     assert JSON.decode(payloads.slice(1, 2), A).rows.column("a").to_pylist() == [1, 2]
@@ -482,3 +496,9 @@ def test_infer() -> None:
         "m": "string",
     }
     assert JSON.infer_schema(binary([])) is None
+
+
+def test_a_name_with_nul_is_not_written() -> None:
+    rows = pa.RecordBatch.from_pydict({"a": ["x"], "k\0b": ["y"]})
+    with pytest.raises(PlanError, match="its name has NUL"):
+        Json(JsonConfig()).encode(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -102,3 +103,43 @@ def test_errors() -> None:
     with pytest.raises(HandlerError, match="different types in the batches of a group"):
         handler.handle_all([batch(time=[1], v=[1]), batch(time=[1], v=["a"])])
     assert handler.handle(batch(time=[], v=[1][:0])) == []
+
+
+def plain(times: list[int | None], values: list[Any], function: Function) -> Any:
+    """The aggregate of one batch in plain Python."""
+    known = [value for value in values if value is not None]
+    if function in ("first", "last"):
+        rows = [index for index, time in enumerate(times) if time is not None]
+        if not rows:
+            return values[0]
+        if function == "first":
+            return values[min(rows, key=lambda index: (times[index], index))]
+        return values[max(rows, key=lambda index: (times[index], index))]
+    if not known:
+        return None
+    return (
+        sum(known) / len(known) if function == "mean" else {"min": min, "max": max}[function](known)
+    )
+
+
+def test_many_groups_at_once() -> None:
+    """The batches of all groups are aggregated together; each has its own row."""
+    chance = random.Random(5)
+    given: dict[str, list[tuple[list[Any], list[Any]]]] = {}
+    batches = []
+    for _ in range(300):
+        count, host = chance.randrange(1, 8), chance.choice("abcde")
+        times = [chance.choice([1, 2, 3, None, 3, -1]) for _ in range(count)]
+        values = [chance.choice([None, 0, 7, -3, 2**60, -(2**62)]) for _ in range(count)]
+        given.setdefault(host, []).append((times, values))
+        hosts = pa.array([host] * count)
+        v = pa.array(values, pa.int64())
+        batches.append(batch(group={"host": host}, time=times, host=hosts, v=v))
+    handler = Aggregate([AggregateColumn(function, "v", function) for function in FUNCTIONS])
+    outputs = handler.handle_all(batches)
+    assert [group_of(each.schema)["host"] for each in outputs] == [*given]
+    for output, parts in zip(outputs, given.values(), strict=True):
+        for function in FUNCTIONS:
+            assert column(output, function) == [plain(*part, function) for part in parts]
+        newest = [max((t for t in times if t is not None), default=None) for times, _ in parts]
+        assert column(output, "time") == newest

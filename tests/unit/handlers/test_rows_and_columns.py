@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from handler_batches import batch, column, columns
 
+from penstock.core.errors import StateError
 from penstock.handlers.default import Default, DefaultValue
 from penstock.handlers.errors import HandlerError
 from penstock.handlers.filter import Filter
@@ -17,6 +18,7 @@ from penstock.handlers.handler import Chain
 from penstock.handlers.map import Map, MapColumn
 from penstock.handlers.metadata import COLUMN_TYPE, Role, field_value, group_of
 from penstock.handlers.sort import Sort
+from penstock.handlers.state import decode
 
 NAN = float("nan")
 
@@ -161,3 +163,8 @@ def test_computed_columns_have_the_columns_of_the_input() -> None:
         Map([*given, MapColumn("z", "x + 1")]).handle(rows)
     with pytest.raises(HandlerError, match="Key error: Duplicate of column names: a"):
         Map([MapColumn("a", "1")]).handle(rows)
+
+
+def test_a_state_of_an_earlier_version_is_an_error() -> None:
+    with pytest.raises(StateError, match="was written by an earlier version"):
+        decode(b'{"groups": {}}')

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
-from penstock.observe.metrics import Metrics, StateSize
+from penstock.observe.metrics import Metrics, Observed, StateSize
 from penstock.observe.progress import QueryProgress
 from penstock.observe.prometheus import make_registry
 
@@ -67,6 +67,14 @@ def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
     assert found["penstock_lost_messages_total"] == [(ORDERS, 2)]
     assert [value for _, value in found["penstock_dead_letters_total"]] == [0, 0, 2]
     assert len(found["penstock_last_batch_time_seconds"]) == 2
+
+
+def test_side_outputs_have_rows_missed_batches_and_failures() -> None:
+    metrics = Metrics()
+    metrics.side_outputs["audit"] = Observed(batches=3, rows=70, missed=2, failures=1)
+    found, labels = scrape(metrics), {"pipeline": "shop", "side_output": "audit"}
+    for name, value in (("rows", 70), ("batches", 3), ("missed", 2), ("failures", 1)):
+        assert found[f"penstock_side_output_{name}_total"] == [(labels, value)]
 
 
 def test_queries_have_durations_state_late_rows_and_a_watermark_delay() -> None:

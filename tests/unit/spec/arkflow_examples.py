@@ -110,7 +110,7 @@ OUTPUTS: list[Example] = [
         exactly_once: true, transactional_id: x, security: {{protocol: ssl}},
         offset_commit_group: g, codec: {{type: json}}}}""",
         {
-            "type": "kafka", "topic": "{topic}", "key": "k", "compression": "gzip",
+            "type": "kafka", "topic": "{__topic__}", "key": "k", "compression": "gzip",
             "delivery": "exactly_once", "transactional_id": "x", "tls": True,
         },
     ),
@@ -156,7 +156,7 @@ OUTPUTS: list[Example] = [
     (
         f"""{{type: redis, mode: {{type: single, url: 'redis://h'}}, value_field: v,
         redis_type: {{type: hashes, key: {_STRING}, field: '{{a}}'}}}}""",
-        {"type": "redis", "hash": "k", "field": "{field}"},
+        {"type": "redis", "hash": "k", "field": "{__field__}"},
     ),
     (
         f"""{{type: redis, mode: {{type: single, url: 'redis://h'}},

@@ -7,6 +7,7 @@ from typing import Any
 Example = tuple[str, dict[str, dict[str, Any]]]
 REGISTRY = {"url": "http://localhost:18081"}
 JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+WRITTEN = {**JSON, "binary": "hex"}
 POSTGRES = {
     "url": "postgresql://127.0.0.1:5432/postgres",
     "auth": {"username": "graph-node", "password": ""},
@@ -65,11 +66,17 @@ SOURCES: list[Example] = [
         "{type: hybrid, primary_key: id, telemetry: {labels: {team: x}}, bounded_sources: "
         "[{source_type: clickhouse, table_name: t, filter: 'id > 1', start_at: '3'}], "
         "unbounded_source: {source_type: kafka, topic: u, start_at: latest, filter: 'id < 9', "
-        "schema_id_overrides: [{from: 3, to: 4}]}}",
+        "schema_id_overrides: [{from: 3, to: 4}]}, offset_table: {topic_name: \"u's\", "
+        "table_name: offsets, topic_column: name, partition_column: p, offset_column: o}}",
         {
             "sources.n_records": {
                 "type": "hybrid", "columns_of": "last", "labels": {"team": "x"},
                 "primary_key": ["id"],
+                "start_offsets": {
+                    "type": "clickhouse", **CLICKHOUSE, "cursor_columns": ["partition"],
+                    "query": "SELECT p AS partition, max(o) AS offset FROM offsets "
+                    "WHERE name = 'u\\'s' GROUP BY p",
+                },
                 "phases": [
                     {"type": "clickhouse", **CLICKHOUSE, "cursor_columns": ["id"],
                      "query": "SELECT * FROM t WHERE (id > 1) AND id >= 3"},
@@ -93,7 +100,8 @@ SOURCES: list[Example] = [
     (
         "{type: basic_plugin.random_source, max_rows: 5, options: {max_rows: 6, "
         "record_batch_size: '20', batch_sleep_ms: 500}}",
-        {"sources.n": {"type": "generate", "rows": 5, "rate": 40}},
+        {"sources.n_records": {"type": "generate", "rows": 5, "rate": 40},
+         "transforms.n": {"type": "sql"}},
     ),
     (
         "{type: postgres_cdc_source, primary_key: id, host: h, port: 5433, database: d, "
@@ -104,8 +112,14 @@ SOURCES: list[Example] = [
                 "auth": {"username": "u", "password": "p"}, "table": "public.t", "slot": "s",
                 "publication": "q", "tls": {"verify": False, "verify_hostname": False},
             },
+            "transforms.n_kinds": {"set": {"_gs_op": "_op"}},
             "transforms.n": {"type": "filter", "where": "_gs_op <> 'ub'"},
         },
+    ),
+    (
+        "{type: postgres_cdc_source, host: h, database: d, username: u, table: t, slot_name: s, "
+        "publication_name: q, emit_update_before_row: 'false'}",
+        {"transforms.n_kinds": {"set": {"_gs_op": "_op"}}},
     ),
     (
         "{type: acme.orders, primary_key: id, options: {interval: 5s}, telemetry: "
@@ -178,7 +192,7 @@ TRANSFORMS: list[Example] = [
     (
         "{type: basic_plugin.filter_transform, from: i, options: {_gs_op: i, a: \"it's\"}}",
         {"transforms.n": {"type": "filter", "from": "i",
-                          "where": "`_gs_op` = 'i' AND `a` = 'it''s'"}},
+                          "where": "`_gs_op` = 'i' AND `a` = 'it\\'s'"}},
     ),
 ]  # fmt: skip
 """Of the transform `n`, which reads `i`."""
@@ -188,8 +202,7 @@ SINKS: list[Example] = [
         "{type: print, from: i, sample_every: 10, batch_size: 5, batch_flush_interval: 2s, "
         "telemetry: {labels: {team: x}}}",
         {
-            "transforms.n_sample": {"type": "sample", "every": 10, "from": "i"},
-            "sinks.n": {"type": "print", "format": JSON, "from": "n_sample",
+            "sinks.n": {"type": "print", "format": WRITTEN, "from": "i", "every": 10,
                         "labels": {"team": "x"},
                         "batch": {"max_records": 5, "interval": "2000000us"}},
         },
@@ -227,12 +240,15 @@ SINKS: list[Example] = [
     (
         "{type: postgres_aggregate, from: i, primary_key: id, schema: s, landing_table: l, "
         "agg_table: a, group_by: {g: {type: 'varchar(9)'}, h: {from: x}}, aggregate: "
-        "{n: {fn: count}, total: {from: v, fn: sum, type: 'numeric(30,5)'}, v: {fn: max}}}",
+        "{n: {fn: count}, total: {from: v, fn: sum, type: 'numeric(30,5)'}, v: {fn: max}, "
+        "w: {fn: avg}}}",
         {"sinks.n": {
             "type": "postgres_aggregate", "table": "s.l", "aggregate_table": "s.a",
             "group_by": {"g": {"column": "g", "type": "STRING"}, "h": {"column": "x"}},
             "aggregates": {
                 "n": {"function": "count"}, "v": {"function": "max", "column": "v"},
+                "w_sum": {"function": "sum", "column": "w"},
+                "w_count": {"function": "count", "column": "w"},
                 "total": {"function": "sum", "column": "v", "type": "DECIMAL(30,5)"},
             },
             "mode": "upsert", "primary_key": ["id"], **POSTGRES,
@@ -251,7 +267,7 @@ SINKS: list[Example] = [
     ),
     (
         "{type: kafka, from: i, topic: t, data_format: json}",
-        {"sinks.n": {"key_columns": ["k"], "format": JSON, "compression": "lz4"}},
+        {"sinks.n": {"key_columns": ["k"], "format": WRITTEN, "compression": "lz4"}},
     ),
     (
         "{type: clickhouse, from: i, table: t, primary_key: id, schema_override: "
@@ -265,12 +281,19 @@ SINKS: list[Example] = [
         }},
     ),
     (
+        "{type: clickhouse, from: i, table: t, primary_key: id, append_only_mode: false}",
+        {
+            "transforms.n_changes": {"operation_column": "_gs_op"},
+            "sinks.n": {"mode": "upsert", "primary_key": ["id"], "deletes": "remove"},
+        },
+    ),
+    (
         "{type: clickhouse, from: i, table: t, primary_key: id, version_column_name: v}",
         {"sinks.n": {"engine": "ReplacingMergeTree(v, is_deleted)"}},
     ),
     (
         "{type: print_sink, from: i, options: {mode: batch}}",
-        {"sinks.n": {"type": "print", "format": JSON}},
+        {"sinks.n": {"type": "print", "format": WRITTEN}},
     ),
     (
         "{type: s3_sink, from: i, bucket: b, prefix: p/, region: r, access_key_id: k, "
@@ -285,7 +308,7 @@ SINKS: list[Example] = [
     ),
     (
         "{type: mysql_sink, from: i, primary_key: id, host: h, port: 3307, database: d, user: u, "
-        "password: p, table: t, sslmode: required, options: {batch_size: 9}}",
+        "password: p, table: t, sslmode: required, options: {batch_size: 9, on_conflict: update}}",
         {"sinks.n": {
             "type": "mysql", "url": "mysql://h:3307/d", "table": "t", "mode": "upsert",
             "auth": {"username": "u", "password": "p"}, "primary_key": ["id"],
@@ -295,7 +318,7 @@ SINKS: list[Example] = [
     (
         "{type: sqs, from: i, queue_url: 'http://q', region: r, endpoint_url: 'http://e', "
         "access_key_id: k, secret_access_key: s, session_token: t}",
-        {"sinks.n": {"type": "sqs", "queue": "http://q", "region": "r", "format": JSON,
+        {"sinks.n": {"type": "sqs", "queue": "http://q", "region": "r", "format": WRITTEN,
                      "endpoint_url": "http://e",
                      "auth": {"access_key": "k", "secret_key": "s", "session_token": "t"}}},
     ),
@@ -380,7 +403,7 @@ SETTINGS: list[tuple[dict[str, str], str, dict[str, dict[str, Any]]]] = [
                 },
             },
             "transforms.h": {"max_records": 4, "concurrency": 3, "timeout": "5s"},
-            "transforms.n_sample": {"every": 2},
+            "sinks.n": {"every": 2},
         },
     ),
 ]  # fmt: skip

@@ -69,7 +69,8 @@ def test_buffer(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     pipeline = parse(tmp_path, buffer=text)
     assert_has(pipeline.data["transforms"]["pipeline"]["window"], expected)
     time = "gap" if "session" in text else "interval"
-    assert pipeline.data["sinks"]["output"]["batch"] == {time: "2000000us"}
+    capacity = {"min_records": expected["rows"]} if "rows" in expected else {}
+    assert pipeline.data["sinks"]["output"]["batch"] == {time: "2000000us", **capacity}
 
 
 @pytest.mark.parametrize(("text", "expected"), examples.CODECS)

@@ -94,7 +94,10 @@ def test_unknown_options_are_errors_if_strict(tmp_path: Path) -> None:
         pipeline = parse(tmp_path, text)
     finally:
         choose(None, strict=False)
-    assert [error.code for error in pipeline.errors] == ["unknown-option"]
+    (error,) = pipeline.errors
+    assert (error.code, str(error)) == (
+        "unknown-option", 'output stdout has no option "colour"',
+    )  # fmt: skip
     assert list(pipeline.warnings) == []
 
 
@@ -270,10 +273,12 @@ def test_a_session_that_never_ends_is_a_warning(tmp_path: Path) -> None:
         ("{type: sliding_window, window_size: 3, slide_size: 1, interval: 1s}",
          {"size": 3, "slide": 1, "rest": "keep"}, {"interval": "1000000us"}),
         ("{type: tumbling_window, interval: 1s}", {}, {"interval": "1000000us"}),
+        ("{type: memory, capacity: 5, timeout: 1s}", {"rows": 5},
+         {"interval": "1000000us", "min_records": 5}),
     ],
 )  # fmt: skip
 def test_windows_over_inputs_without_end(
-    tmp_path: Path, buffer: str, window: dict[str, Any], batch: dict[str, str]
+    tmp_path: Path, buffer: str, window: dict[str, Any], batch: dict[str, str | int]
 ) -> None:
     text = stream("{type: websocket, url: 'ws://h'}")
     pipeline = parse(tmp_path, text.replace("  output:", f"  buffer: {buffer}\n  output:"))
@@ -293,3 +298,20 @@ def test_a_misspelled_required_option_is_the_hint(tmp_path: Path) -> None:
     text = stream(input="{type: kafka, broker: [a], topics: [t], consumer_group: g}")
     (error,) = parse(tmp_path, text).errors
     assert (error.message, error.hint) == ('input kafka requires "brokers"', 'rename "broker"')
+
+
+def test_the_messages_of_a_generator_fill_a_buffer(tmp_path: Path) -> None:
+    text = stream("{type: generate, context: x, interval: 1s, batch_size: 4}")
+    buffer = "  buffer: {type: memory, capacity: 10, timeout: 9s}\n  output:"
+    pipeline = parse(tmp_path, text.replace("  output:", buffer))
+    assert pipeline.data["sinks"]["output"]["batch"]["min_records"] == 3
+
+
+def test_one_line_of_yaml(tmp_path: Path) -> None:
+    text = "{streams: [{input: {type: memory, messages: []}, pipeline: {}, output: {type: drop}}]}"
+    assert list(parse(tmp_path, text).data["sinks"]) == ["output"]
+
+
+def test_a_file_that_is_not_yaml_has_no_further_errors(tmp_path: Path) -> None:
+    errors = parse(tmp_path, "streams:\n  - input: {}\n   output: {}\n").errors
+    assert [error.code for error in errors] == ["invalid-yaml"]

@@ -465,7 +465,8 @@ def test_a_profile_is_a_connection(tmp_path: Path) -> None:
     script, connections = tmp_path / "s.sql", tmp_path / "c.yaml"
     script.write_text(
         "CREATE TABLE a (b INT) WITH (connector = 'kafka', connection_profile = 'prod', "
-        "topic = 't', format = 'json', 'json.confluent_schema_registry' = 'true');\n"
+        "topic = 't', format = 'json', 'json.confluent_schema_registry' = 'true', "
+        "'schema_registry.endpoint' = 'http://r');\n"
         "SELECT b FROM a;\n"
     )
     connections.write_text(

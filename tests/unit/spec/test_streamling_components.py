@@ -182,4 +182,6 @@ def test_all_settings_are_found() -> None:
             path = f"{section}.{name}".replace("*", "x").strip(".")
             assert find_setting(path) is not None, path
     assert find_setting("kafka_source.broker") is None
+    assert find_setting("plugin.mysql_sink.password") is not None
+    assert find_setting("plugin.pathh") is None
     assert find_setting("state_backend.sqlite.database_path") is not None

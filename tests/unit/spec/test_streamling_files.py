@@ -46,6 +46,7 @@ def messages(found: Sequence[object]) -> list[str]:
         (HEAD.replace("transforms:", "transforms: {}") + TAIL, "streamling"),
         ("sources: {i: {type: file, path: x, format: csv}}\nsinks: {}\n", "streamling"),
         ("sources: {i: {type: a.b, options: {x: 1}}}\nsinks: {}\n", "streamling"),
+        ("sources: {i: {type: postgres_cdc_source}}\nsinks: {}\n", "streamling"),
         ("definition:\n  sources: {i: {type: kafka, topic: t}}\n  transforms: {}\n", "streamling"),
         ("sources: {i: {type: kafka, topic: t}}\nsinks: {}\n", "yaml"),
         ("sources: {i: {type: kafka, topic: t, start: latest}}\ntransforms: {}\n", "yaml"),
@@ -198,11 +199,25 @@ def test_errors_of_sources(tmp_path: Path, source: str, message: str) -> None:
 
 
 def test_unknown_options(tmp_path: Path) -> None:
-    text = f"{HEAD}  n: {{type: sql, primary_key: k, sql: SELECT k FROM i, sqll: 1}}\n{TAIL}"
+    node = "{type: sql, primary_key: k, sql: SELECT k FROM i, sqll: 1}"
+    found = read(tmp_path, f"{HEAD}  n: {node}\n{TAIL}").errors
+    assert 'has no option "sqll"' in str(found[0])
+    plugin = "  n: {type: print_sink, from: i, more: 1}\n"
+    text = f"{HEAD.replace('transforms:', 'transforms: {}')}sinks:\n{plugin}"
     warned = read(tmp_path, text)
     assert messages(warned.errors) == []
-    assert 'has no option "sqll"' in str(warned.warnings[0])
-    assert 'has no option "sqll"' in str(read(tmp_path, text, Choice("streamling", True)).errors[0])
+    assert 'has no option "more"' in str(warned.warnings[0])
+    assert 'has no option "more"' in str(read(tmp_path, text, Choice("streamling", True)).errors[0])
+
+
+def test_numbers_and_truth_values_in_quotes(tmp_path: Path) -> None:
+    sink = "sinks:\n  s: {type: print, from: i, sample_every: '3', batch_size: \"5\"}\n"
+    sink += "  m: {type: memory, from: i, exclude_gs_op: 'true'}\n"
+    pipeline = read(tmp_path, HEAD.replace("transforms:", "transforms: {}") + sink)
+    assert messages(pipeline.errors) == []
+    data = pipeline.data
+    assert (data["sinks"]["s"]["every"], data["sinks"]["s"]["batch"]) == (3, {"max_records": 5})
+    assert data["transforms"]["m_rows"]["type"] == "drop"
 
 
 def test_settings_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,14 +262,32 @@ def test_secrets_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert conceal("made-up-1 made-up-2 made-up-3").replace("*", "").strip() == ""
 
 
+def test_rows_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "sources: {i: {type: kafka, topic: t}}\n"
+        "sinks: {s: {type: postgres, from: i, schema: s, table: t}}\n"
+    )
+    pipeline = read(tmp_path, text)
+    assert [warning.code for warning in pipeline.warnings] == ["missing-option"]
+    assert "<> 'd'" in pipeline.data["transforms"]["s_rows"]["sql"]
+    monkeypatch.setenv("STREAMLING__ENFORCE_PRIMARY_KEYS", "true")
+    assert [error.code for error in read(tmp_path, text).errors] == ["missing-option"]
+
+
+def test_secrets_are_not_required_to_check_a_file(tmp_path: Path) -> None:
+    sink = "sinks: {s: {type: webhook, from: i, url: 'http://h', secret_name: key}}\n"
+    text = HEAD.replace("transforms:", "transforms: {}") + sink
+    assert [error.code for error in read(tmp_path, text).errors] == ["unknown-secret"]
+    assert messages(read(tmp_path, text, Choice("streamling", secrets=False)).errors) == []
+
+
 def test_settings_without_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = HEAD + "  n: {type: sql, primary_key: k, sql: SELECT k FROM i}\n" + TAIL
     monkeypatch.setenv("STREAMLING__STATE_BACKEND__BACKEND_TYPE", "Sqlite")
     monkeypatch.setenv("STREAMLING__KAFKA_SOURC__BROKERS", "x")
-    monkeypatch.setenv("STREAMLING__PLUGIN__SIDE_OUTPUT_IDS", "x")
     pipeline = read(tmp_path, text)
     assert {each.code for each in pipeline.warnings} == {"unused-option", "unknown-option"}
-    assert [each.code for each in pipeline.errors] == ["unsupported-option"]
+    assert messages(pipeline.errors) == []
 
 
 def test_preprocessors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +313,65 @@ def test_jobs_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "does not end" in str(read(tmp_path, f"sources: {{i: {source}}}\n{sink}").errors[0])
 
 
-def test_functions_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STREAMLING__PLUGIN__PATH", str(tmp_path / "f.py"))
-    text = "sources: {i: {type: kafka, topic: t}}\nsinks: {s: {type: print, from: i}}\n"
-    assert read(tmp_path, text).data["function_files"] == [str(tmp_path / "f.py")]
+    monkeypatch.setenv("STREAMLING__PLUGIN__SIDE_OUTPUT_IDS", "my.audit")
+    monkeypatch.setenv("STREAMLING__PLUGIN__SIDE_OUTPUT_OPTIONS__MY.AUDIT__PATH", "out")
+    text = (
+        "sources: {i: {type: kafka, topic: t}, j.k: {type: kafka, topic: t}}\n"
+        "sinks: {s: {type: print, from: i}, t: {type: print, from: j.k}}\n"
+    )
+    data = read(tmp_path, text).data
+    assert data["plugins"] == [str(tmp_path / "f.py")]
+    assert data["side_outputs"] == {
+        "my_audit_i": {"type": "my.audit", "from": "i", "path": "out"},
+        "my_audit_j_k": {"type": "my.audit", "from": "j_k", "path": "out"},
+    }
+
+
+def test_operators_of_256_bits(tmp_path: Path) -> None:
+    def sql(*nodes: str) -> str:
+        part = "".join(nodes)
+        pipeline = read(tmp_path, HEAD + part + TAIL)
+        assert messages(pipeline.errors) == []
+        return str(pipeline.data["transforms"]["n"]["sql"])
+
+    made = "  m: {type: sql, primary_key: k, sql: 'SELECT k, to_u256(a) AS big, b FROM i'}\n"
+    rest = "  o: {type: sql, primary_key: k, sql: 'SELECT *, big * 2 AS twice FROM m'}\n"
+    query = "  n: {{type: sql, primary_key: k, sql: 'SELECT k, {} AS r FROM o'}}\n"
+    for text, expected in (
+        ("big + b * 2", "u256_add(big, b * 2L)"),
+        ("o.big * big - twice", "u256_sub(u256_mul(o.big, big), twice)"),
+        ("b + 1", "b + 1"),
+        ("(big + 1) / 2", "u256_div((u256_add(big, 1)), 2)"),
+        ("((big + 1) * 2 - 3) % 5 = 1",
+         "u256_compare(u256_mod((u256_sub(u256_mul((u256_add(big, 1)), 2), 3)), 5), 1) = 0"),
+        ("big NOT BETWEEN twice AND b + 1 OR b BETWEEN 1 AND 2",
+         "NOT (u256_compare(big, twice) >= 0 AND u256_compare(big, b + 1) <= 0) "
+         "OR b BETWEEN 1 AND 2"),
+        ("big >= twice AND b < 2", "u256_compare(big, twice) >= 0 AND b < 2"),
+        ("i256_neg(to_i256(b)) <> 1", "i256_compare(i256_neg(to_i256(b)), 1) <> 0"),
+    ):  # fmt: skip
+        assert sql(made, rest, query.format(text)) == f"SELECT k, {expected} AS r, _gs_op FROM o"
+
+
+def test_functions_without_a_counterpart(tmp_path: Path) -> None:
+    for call, hint in (
+        ("_gs_json_objects_to_clickhouse_tuples(a, b)", "concat"),
+        ("array_struct_field(a, b)", "a text in quotes"),
+    ):
+        node = f"  n: {{type: sql, primary_key: k, sql: 'SELECT k, {call} FROM i'}}\n"
+        (error,) = read(tmp_path, HEAD + node + TAIL).errors
+        assert error.code == "unknown-function" and hint in str(error.hint)
+
+
+def test_tables_that_other_programs_fill(tmp_path: Path) -> None:
+    table = "  d: {{type: dynamic_table, backend_type: {}, backend_entity_name: e}}\n"
+    check = '  n: {type: sql, primary_key: k, sql: "SELECT k FROM i WHERE '
+    check += "dynamic_table_check('d', k)\"}\n"
+    for backend in ("postgres", "InMemory"):
+        pipeline = read(tmp_path, HEAD + table.format(backend) + check + TAIL)
+        assert pipeline.data["transforms"]["d"]["sql"].endswith("FROM i WHERE false")
+    other = "  n: {type: sql, primary_key: k, sql: SELECT k FROM i}\n"
+    unused = read(tmp_path, HEAD + table.format("InMemory") + other + TAIL)
+    assert "no query fills or checks" in str(unused.warnings[0])

@@ -325,7 +325,7 @@ def test_tables_of_databases(tmp_path: Path) -> None:
         (sql("DROP TABLE flow"), ("steps", 0, "query")),
         ({"type": "python", "code": "def g(): pass", "function": "f"}, ("steps", 0, "code")),
         ({"type": "decode", "codec": {"type": "protobuf", "files": ["no"], "message": "M"}},
-         ("steps", 0, "codec")),
+         ("steps", 0, "codec", "files", 0)),
     ],
 )  # fmt: skip
 def test_wrong_texts_are_errors_of_the_plan(step: dict[str, Any], option: tuple[Any, ...]) -> None:

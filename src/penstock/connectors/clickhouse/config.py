@@ -54,3 +54,7 @@ class ClickhouseSinkConfig(ConnectionConfig, DatabaseSinkConfig):
     """The column of a new table, with `mode: upsert`, for the version of a row."""
     deleted_column: str = "penstock_deleted"
     """The column of a new table, with `mode: upsert`, that marks deleted rows with 1."""
+    deletes: Literal["mark", "remove"] = "mark"
+    """With `mode: upsert`, write 1 to the deleted column of a deleted row, or remove its rows by
+    ALTER TABLE ... DELETE. With `remove` the sink writes neither the version column nor the deleted
+    column."""

@@ -11,6 +11,7 @@ import ssl
 from penstock.connectors.clickhouse.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.network.tls import is_lost_connection
 
 _CODE = re.compile(r"[Cc]ode: ?(\d+)")
 _REASON = re.compile(r"DB::Exception: (.*)", re.DOTALL)
@@ -23,8 +24,8 @@ _REJECTED = frozenset(
 """Values that do not fit their columns, and constraints."""
 _TRANSIENT = frozenset(
     {
-        159, 160, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 254, 279, 285, 286, 319,
-        373, 394, 425, 439, 473, 499, 745, 999,
+        74, 75, 95, 96, 159, 160, 173, 198, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252,
+        254, 279, 285, 286, 319, 373, 394, 425, 439, 473, 499, 667, 700, 722, 733, 745, 999,
     }
 )  # fmt: skip
 """Timeouts, limits, disks, replicas, Keeper, sessions, and statements that were ended."""
@@ -58,7 +59,8 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     code, reason = code_of(error), _reason(error)
     errors = ServerErrors(config.address)
     if code is None:
-        return errors.tls(reason) if _is_about_tls(error) else errors.unreachable(reason)
+        is_about_tls = _is_about_tls(error) and not is_lost_connection(str(error))
+        return errors.tls(reason) if is_about_tls else errors.unreachable(reason)
     if code in _AUTHENTICATION:
         return errors.authentication(reason)
     if code in _AUTHORIZATION:

@@ -30,7 +30,8 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
     With `mode: upsert` the table is a ReplacingMergeTree with a version column and a deleted
     column, which the sink writes. A row has the time of the server's clock as its version, and a
     delete is a row with 1 in the deleted column. Read the table with FINAL, since the server merges
-    rows of a key later.
+    rows of a key later. With `deletes: remove` the table has neither of the two columns: the server
+    keeps the last inserted row of a key, and each batch waits until its deleted rows are removed.
 
     A row with a value that ClickHouse would clamp, wrap or round becomes a dead letter: an integer
     beyond the range, a null in a column that is not Nullable, a Date before 1970 or after 2149, a
@@ -56,6 +57,8 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
         {Capability.ROWS, Capability.ORDERED, Capability.UPSERT, Capability.DELETE}
     )
     acknowledges = "the server has inserted it"
+    max_rows_per_write = 100_000
+    """One insert is one block and one part of the server, so few large inserts are fast."""
 
     @property
     def dialect(self) -> ClickhouseDialect:
@@ -64,6 +67,7 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
             DIALECT.types, parameter=DIALECT.parameter, indexes_rows=False, engine=config.engine,
             order_columns=config.order_columns, column_types=config.column_types,
             version_column=config.version_column, deleted_column=config.deleted_column,
+            removes=config.deletes == "remove",
         )  # fmt: skip
 
     def connect(self) -> WritingConnection:
@@ -85,7 +89,7 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
 
     def target_schema(self, columns: pa.Schema) -> pa.Schema | None:
         target = super().target_schema(columns)
-        if target is None or self.mode != "upsert":
+        if target is None or self.mode != "upsert" or self.dialect.removes:
             return target
         with closing(self.connect()) as connection:
             own = self._own_columns(connection.engine(self.table))
@@ -103,7 +107,10 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
         assert isinstance(connection, WritingConnection)
         engine = connection.engine(self.table)
         assert engine is not None
-        self._check_version(connection, self._own_columns(engine)[0])
+        if not self.dialect.removes:
+            self._check_version(connection, self._own_columns(engine)[0])
+        elif not engine.keeps_one_row:
+            raise self._not_replacing(engine.definition.partition(" ")[0])
         if {*map(fold, engine.sorting_columns)} != {*map(fold, self.primary_key)}:
             raise Permanent(
                 f'the table "{self.table}" has ORDER BY {engine.sorting_key or "tuple()"}, and the '
@@ -137,9 +144,13 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
         own = None if engine is None else engine.replaces_by
         if own is None:
             name = "no engine" if engine is None else engine.definition.partition(" ")[0]
-            raise Permanent(
-                f'the table "{self.table}" has {name}, which does not replace and delete rows',
-                code="no-unique-index",
-                hint="Create the table with ENGINE = ReplacingMergeTree(VERSION, IS_DELETED).",
-            )
+            raise self._not_replacing(name)
         return own
+
+    def _not_replacing(self, engine: str) -> Permanent:
+        arguments = "" if self.dialect.removes else "VERSION, IS_DELETED"
+        return Permanent(
+            f'the table "{self.table}" has {engine}, which does not replace and delete rows',
+            code="no-unique-index",
+            hint=f"Create the table with ENGINE = ReplacingMergeTree({arguments}).",
+        )

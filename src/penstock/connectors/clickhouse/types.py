@@ -96,6 +96,8 @@ class ClickhouseDialect(Dialect):
     column_types: dict[str, str] = field(default_factory=dict)
     version_column: str = ""
     deleted_column: str = ""
+    removes: bool = False
+    """Whether deletes remove rows, so that a table has no column of deleted rows."""
 
     def quote(self, name: str) -> str:
         self.check_name(name)
@@ -120,7 +122,9 @@ class ClickhouseDialect(Dialect):
             self.key_column(each) if each.name in order else self.column(each) for each in columns
         ]
         engine, settings = self.engine or "MergeTree", ""
-        if key:
+        if key and self.removes:
+            engine = self.engine or "ReplacingMergeTree()"
+        elif key:
             version, deleted = self.quote(self.version_column), self.quote(self.deleted_column)
             definitions += [f"{version} UInt64", f"{deleted} UInt8"]
             engine = self.engine or f"ReplacingMergeTree({version}, {deleted})"

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.connectors.clickhouse.config import ConnectionConfig
 from penstock.connectors.clickhouse.connection import ClickhouseConnection
+from penstock.connectors.clickhouse.literals import literal
 from penstock.connectors.clickhouse.tables import Engine
 from penstock.connectors.clickhouse.types import ClickhouseDialect
 from penstock.connectors.clickhouse.values import invalid_rows
@@ -23,6 +24,7 @@ _SETTINGS: Mapping[str, Any] = {
     "input_format_null_as_default": 0,
 }
 """An insert is complete when the server responds, and no null becomes a default."""
+_KEYS_PER_DELETE = 1000
 _CLOCK = "SELECT toUnixTimestamp64Micro(now64(6))"
 
 
@@ -67,10 +69,26 @@ class WritingConnection(ClickhouseConnection):
         self.call(lambda: self._client.command(statement, data=data, settings=settings))
 
     def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
-        self._insert_versions(table, rows, is_deleted=False)
+        if self.dialect.removes:
+            self.insert(table, rows)
+        else:
+            self._insert_versions(table, rows, is_deleted=False)
 
     def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
-        self._insert_versions(table, keys, is_deleted=True)
+        if not self.dialect.removes:
+            self._insert_versions(table, keys, is_deleted=True)
+            return
+        names = self.dialect.quote_all(keys.schema.names)
+        for start in range(0, keys.num_rows, _KEYS_PER_DELETE):
+            part = keys.slice(start, _KEYS_PER_DELETE)
+            rows = zip(*(column.to_pylist() for column in part.columns), strict=True)
+            values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+            self._remove(table, f"({names}) IN ({values})")
+
+    def _remove(self, table: TableName, condition: str) -> None:
+        statement = f"ALTER TABLE {self.dialect.table(table)} DELETE WHERE {condition}"
+        settings = {"mutations_sync": 1}
+        self.call(lambda: self._client.command(statement, settings=settings))
 
     def _insert_versions(self, table: TableName, rows: pa.RecordBatch, *, is_deleted: bool) -> None:
         if table not in self._engines:

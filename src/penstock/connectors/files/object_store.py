@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import ConnectError, Permanent, Transient
 from penstock.core.text import did_you_mean
+from penstock.sdk.object_store import is_untrusted, open_whole
 
 FLAT_NAMESPACES = ("s3", "gs", "gcs", "abfs", "abfss")
 """Schemes of object stores, where directories are only prefixes of names."""
@@ -50,6 +51,9 @@ class ArrowStorage(Storage):
 
     def stat(self, path: str) -> Entry | None:
         info = self.system.get_file_info(path)
+        if self._flat and info.type == pafs.FileType.File and not (info.size and info.mtime_ns):
+            # The client accepts a response that was cut between its headers.
+            info = self.system.get_file_info(path)
         return _entry(info) if info.type == pafs.FileType.File else None
 
     def is_directory(self, path: str) -> bool:
@@ -82,10 +86,13 @@ class ArrowStorage(Storage):
         return sorted(self.system.get_file_info(selector), key=lambda info: str(info.path))
 
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
-        if seekable:
-            return cast(BinaryIO, self.system.open_input_file(path))
-        stream = self.system.open_input_stream(path, compression=None)
-        return cast(BinaryIO, io.BufferedReader(stream, 1 << 20))
+        if self._flat:
+            file = open_whole(lambda: self.system.open_input_file(path))
+        elif seekable:
+            file = self.system.open_input_file(path)
+        else:
+            file = self.system.open_input_stream(path, compression=None)
+        return cast(BinaryIO, file if seekable else io.BufferedReader(file, 1 << 20))
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -140,6 +147,11 @@ class ArrowStorage(Storage):
             return self._no_bucket(operation, url, detail)
         if not (match := _CODE.search(detail)):
             return super().convert_error(error, operation, url)
+        if is_untrusted(detail):
+            return Permanent(
+                f"cannot {operation} {url}: TLS verification of {self._server} failed", code="tls",
+                detail=detail, hint="Set storage.tls.ca to the CA certificate file.",
+            )  # fmt: skip
         code = match[2] or match[1]
         if code in _AUTH_ERRORS:
             hint = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -40,8 +41,8 @@ def translate_errors(url: str) -> Iterator[None]:
 def _reason(error: OSError) -> str:
     """Returns the text of the operating system. asyncio replaces the text by the address."""
     code = error.errno
-    if isinstance(error, socket.gaierror) or code is None or code <= 0:
-        return error.strerror or str(error)
+    if isinstance(error, socket.gaierror | ssl.SSLError) or code is None or code <= 0:
+        return error.strerror or str(error) or "the connection is closed"
     return os.strerror(code)
 
 

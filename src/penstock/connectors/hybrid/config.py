@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from penstock.sdk import Config
 
@@ -29,8 +29,18 @@ class HybridSourceConfig(Config):
     Partitions without a record in the bounded phases are read from their beginning. By default the
     last phase starts where its own options say.
     """
+    start_offsets: dict[str, Any] | None = None
+    """A source that ends, in place of `handover`. Its columns `partition` and `offset` have the
+    first record of a partition that the last phase reads. Without rows the last phase starts where
+    its own options say."""
     columns_of: Literal["all", "last"] = "all"
     """The columns without `schema`: those of `all` phases, which must be the same, or those of the
     `last` phase, whose types the other phases then have."""
     skip_last: bool = False
     """Ends after the bounded phases, and does not read the last one."""
+
+    @model_validator(mode="after")
+    def _check_start(self) -> Self:
+        if self.handover is not None and self.start_offsets is not None:
+            raise ValueError("handover excludes start_offsets")
+        return self

@@ -66,6 +66,9 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
     def phase_options(self) -> Sequence[Mapping[str, Any]]:
         return self.config.phases
 
+    def start_options(self) -> Mapping[str, Any] | None:
+        return self.config.start_offsets
+
     def set_phases(self, phases: Sequence[ReplayableSource[Any]]) -> None:
         self.phases = tuple(phases)
         if len(phases) < len(self.config.phases):
@@ -102,15 +105,16 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
 
     def validate(self) -> None:
         handover = self.config.handover
-        if handover is None:
+        option = "start_offsets" if self.config.start_offsets is not None else "handover"
+        if handover is None and option == "handover":
             return
         last = self.phases[-1]
         if not isinstance(last, PositionedSource) or last.topic() is None:
             raise OptionError.of(
-                "handover", message="handover requires a last phase of type kafka with one topic",
-                hint="Remove handover, and set the start of the last phase in its options.",
+                option, message=f"{option} requires a last phase of type kafka with one topic",
+                hint=f"Remove {option}, and set the start of the last phase in its options.",
             )  # fmt: skip
-        if self.columns is not None:
+        if handover is not None and self.columns is not None:
             check_columns(handover, self.columns)
 
     def check(self) -> None:
@@ -118,8 +122,8 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
             phase.check()
 
     def close(self) -> None:
-        for phase in self.phases:
-            phase.close()
+        for source in (*self.phases, *([self.starts] if self.starts is not None else [])):
+            source.close()
 
     @property
     def _described(self) -> Sequence[ReplayableSource[Any]]:
@@ -266,7 +270,26 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
             assert isinstance(last, PositionedSource)
             positions = last_positions(self._bounded_rows(starts, ends, handover), handover)
             starts[self._last] = last.offset_after(positions)
+        elif self.starts is not None:
+            last, positions = self.phases[-1], self._start_positions(self.starts)
+            assert isinstance(last, PositionedSource)
+            if positions:
+                starts[self._last] = last.offset_after(positions)
         return Bounds(starts, ends)
+
+    def _start_positions(self, source: ReplayableSource[Any]) -> dict[int, int]:
+        """Returns the last record before the start of each partition of the last phase."""
+        source.columns = source.columns or source.infer_schema()
+        assert source.columns is not None
+        names = Handover(partition="partition", offset="offset")
+        check_columns(names, source.columns)
+        start = source.initial_offset()
+        batches = (
+            rows
+            for partition in source.partitions(start, source.latest_offset(start))
+            for rows in source.read(partition, Read(frozenset({"partition", "offset"})))
+        )
+        return {number: offset - 1 for number, offset in last_positions(batches, names).items()}
 
     def _bounded_rows(
         self, starts: Mapping[str, Offset], ends: Mapping[str, Offset], handover: Handover

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 from penstock.connectors.iceberg import config as options
+from penstock.connectors.iceberg.catalogs import (
+    CONNECT_SECONDS,
+    RESPONSE_SECONDS,
+    rest_catalog,
+    sql_catalog,
+)
 from penstock.connectors.iceberg.errors import convert_errors
 from penstock.core.errors import MissingExtra, OptionError
 from penstock.core.secret import revealed
+from penstock.sdk.database import TableName
 from penstock.sdk.lakes.local_files import probe_directory, sync_file
 from penstock.sdk.network.auth import AwsAuth
 from penstock.sdk.network.tls import resolve_tls
-from penstock.sdk.object_store import StorageOptions
+from penstock.sdk.object_store import StorageOptions, open_whole
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-CONNECT_SECONDS, RESPONSE_SECONDS = 10, 60
 _MODULES = {
     "sql": (("iceberg", "sqlalchemy"),), "rest": (), "glue": (("aws", "boto3"),),
     "hive": (("iceberg", "thrift"),),
@@ -56,13 +62,16 @@ class TableAccess:
             )  # fmt: skip
         return cls(catalog, config.table, config.storage)
 
+    @property
+    def identifier(self) -> tuple[str, ...]:
+        """The namespace and the name of the table."""
+        return TableName.parse(self.name).parts
+
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog. Raises Transient or Permanent."""
-        from penstock.connectors.iceberg.rest import rest_catalog
-
         found = self.catalog_options
-        make: Any = rest_catalog if found.type == "rest" else _catalog_class(found.type)
+        make = _catalog_class(found.type)
         with convert_errors("reach the catalog of", self.name):
             made: Catalog = make(found.name, **self._properties())
         return made
@@ -87,7 +96,7 @@ class TableAccess:
         catalog = self.catalog
         with convert_errors("open", self.name):
             try:
-                return catalog.load_table(self.name)
+                return catalog.load_table(self.identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
 
@@ -141,10 +150,9 @@ class TableAccess:
 
 
 def _catalog_class(type_: str) -> Any:
-    if type_ == "sql":
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        return SqlCatalog
+    """Returns the class of a catalog, or a function that creates one."""
+    if type_ in ("rest", "sql"):
+        return rest_catalog if type_ == "rest" else sql_catalog
     if type_ == "glue":
         from pyiceberg.catalog.glue import GlueCatalog
 
@@ -238,7 +246,7 @@ def local_path(location: str) -> str:
 
 def open_input(io: Any, location: str) -> BinaryIO:
     """Opens a file of a table for reading. Raises FileNotFoundError."""
-    return cast(BinaryIO, io.new_input(location).open())
+    return cast(BinaryIO, open_whole(lambda: io.new_input(location).open()))
 
 
 def open_output(io: Any, location: str) -> BinaryIO:

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from penstock.core.secret import Secret
 from penstock.sdk import Config, UserPath
+from penstock.sdk.database import TableName
 from penstock.sdk.database.config import TargetConfig
 from penstock.sdk.lakes.compaction import CompactingConfig
 from penstock.sdk.lakes.config import LakeSourceConfig
@@ -145,15 +146,15 @@ class IcebergTableConfig(Config):
     catalog: Catalog
     """The catalog of the table: `sql`, `rest`, `glue` or `hive`."""
     table: str
-    """The table with its namespace, as `shop.orders`."""
+    """The table with its namespace, as `shop.orders`. A name with a dot has quotes:
+    `shop."orders.2024"`."""
     storage: StorageOptions | None = None
     """The connection to the object store of the table, unless the catalog provides it."""
 
     @field_validator("table")
     @classmethod
     def _check_table(cls, table: str) -> str:
-        parts = table.split(".")
-        if len(parts) < 2 or not all(parts) or "\0" in table:
+        if len(TableName.parse(table).parts) < 2:
             raise ValueError("expected a namespace and a table, as shop.orders")
         return table
 

@@ -47,7 +47,7 @@ class CatalogListing:
         self.access.close()
 
     def _of(self, table: TableName) -> TableAccess:
-        return replace(self.access, name=".".join(table.parts))
+        return replace(self.access, name=str(table))
 
     def _names(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         catalog = self.access.catalog

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.sdk.lakes.commits import Conflict
 from penstock.sdk.lakes.storage_errors import error_detail, storage_error
+from penstock.sdk.network.tls import is_lost_connection
 
 _AUTH_HINT = "Check the credentials (catalog.auth) and their permissions."
 _REACH_HINT = "Check that the catalog is reachable."
@@ -85,7 +86,7 @@ def _library_error(error: Exception, operation: str, table: str, detail: str) ->
     if module.startswith("requests"):
         from requests.exceptions import ConnectionError, JSONDecodeError, SSLError, Timeout
 
-        if isinstance(error, SSLError):
+        if isinstance(error, SSLError) and not is_lost_connection(detail):
             return Permanent(
                 f"cannot {operation} {table}", code="tls", detail=detail,
                 hint="Check catalog.tls and the scheme of catalog.url.",

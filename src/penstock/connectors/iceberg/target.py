@@ -84,10 +84,10 @@ def create_table(
     spec = partition_spec(config.partition_by, schema)
     access.prepare_directories()
     with convert_errors("create", access.name):
-        access.catalog.create_namespace_if_not_exists(access.name.rpartition(".")[0])
+        access.catalog.create_namespace_if_not_exists(access.identifier[:-1])
         try:
             access.catalog.create_table(
-                access.name, schema, config.location, spec,
+                access.identifier, schema, config.location, spec,
                 properties=dict(config.table_properties),
             )  # fmt: skip
         except TableAlreadyExistsError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -109,7 +109,7 @@ class JdbcConnection(DbapiConnection):
     def _write_one(self, text: str, table: TableName, row: pa.RecordBatch) -> int:
         """Executes a statement for one row. Returns the number of rows that it has changed."""
         setter = RowSetter(self._target(table, row), self.dialect, self._opened())
-        with closing(self._call(self._prepared, text)) as statement:
+        with self._closing(self._prepared, text) as statement:
             columns = setter.values(row)
             self._call(_set_row, statement, columns, [values[0] for _, values in columns])
             return int(self._call(statement.executeUpdate))
@@ -124,7 +124,7 @@ class JdbcConnection(DbapiConnection):
     def query_columns(self, query: str) -> pa.Schema:
         """Returns the columns of a query."""
         select = f"SELECT * FROM {self.dialect.from_query(query, 'penstock_query')}{_NO_ROWS}"
-        with closing(self._call(self._opened().createStatement)) as statement:
+        with self._closing(self._opened().createStatement) as statement:
             result = self._call(statement.executeQuery, select)
             return pa.schema([each.field for each in columns_of(result.getMetaData())])
 
@@ -193,7 +193,10 @@ class JdbcConnection(DbapiConnection):
 
     def _dialect(self) -> JdbcDialect:
         dialect = dialect_of(self.config.system)
-        return replace(dialect, spelling=lambda table: self._metadata().spelled(table))
+        return replace(dialect, spelling=self._spelled)
+
+    def _spelled(self, table: TableName) -> TableName:
+        return self._call(lambda: self._metadata().spelled(table))  # type: ignore[no-any-return]
 
     def _metadata(self) -> Metadata:
         client = self._opened()
@@ -224,6 +227,16 @@ class JdbcConnection(DbapiConnection):
             set_values(statement, parameters, times_as_texts=self.dialect.times_as_texts)
             return 0 if statement.execute() else int(statement.getUpdateCount())
 
+    @contextmanager
+    def _closing(self, function: Any, *arguments: Any) -> Iterator[Any]:
+        """Calls a function, and closes its result, also after the connection has ended."""
+        result = self._call(function, *arguments)
+        try:
+            yield result
+        finally:
+            with suppress(Exception):
+                result.close()
+
     def _prepared(self, text: str) -> Any:
         statement = self._opened().prepareStatement(text)
         with suppress(Exception):  # Not all drivers have this timeout.
@@ -234,11 +247,11 @@ class JdbcConnection(DbapiConnection):
         self, query: str, parameters: Sequence[Any], fetch_size: int
     ) -> Iterator[tuple[list[JdbcColumn], pa.RecordBatch]]:
         """Yields the rows of a query in parts, with its columns."""
-        with closing(self._call(self._prepared, query)) as statement:
+        with self._closing(self._prepared, query) as statement:
             self._call(statement.setFetchSize, fetch_size)
             as_texts = self.dialect.times_as_texts
             self._call(lambda: set_values(statement, parameters, times_as_texts=as_texts))
-            with closing(self._call(statement.executeQuery)) as result:
+            with self._closing(statement.executeQuery) as result:
                 columns = self._call(lambda: columns_of(result.getMetaData()))
                 reader = ResultReader(result, columns, fetch_size, times_as_texts=as_texts)
                 batches = reader.batches()
@@ -250,7 +263,7 @@ class JdbcConnection(DbapiConnection):
         client = self._opened()
         setter = RowSetter(targets, self.dialect, client)
         counts: list[int] = []
-        with closing(self._call(self._prepared, text)) as statement:
+        with self._closing(self._prepared, text) as statement:
             for start in range(0, rows.num_rows, _BATCH):
                 columns = setter.values(rows.slice(start, _BATCH))
                 counts += self._call(_execute_batch, statement, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import suppress
 from typing import Any
@@ -26,6 +27,8 @@ _KNOWN = {
     "trino": "io.trino:trino-jdbc:477",
 }
 """The packages of drivers, for hints."""
+SILENCE = 10.0
+"""The seconds after a timeout of a statement at which the driver closes the connection."""
 
 
 class Driver:
@@ -43,14 +46,16 @@ class Driver:
         properties = java_class("java.util.Properties")()
         for name, value in {**dialect.properties, **self._config.driver_properties()}.items():
             properties.setProperty(name, value)
-        java_class("java.sql.DriverManager").setLoginTimeout(round(self._config.connect_seconds))
+        java_class("java.sql.DriverManager").setLoginTimeout(
+            math.ceil(self._config.connect_seconds)
+        )
         client = self._driver.connect(self._config.url, properties)
         if client is None:
             raise self._wrong_url()
         client.setAutoCommit(False)
         with suppress(Exception):  # Not all drivers have this timeout.
             thread = java_class("java.util.concurrent.ForkJoinPool").commonPool()
-            client.setNetworkTimeout(thread, int((self._config.timeout + 10) * 1000))
+            client.setNetworkTimeout(thread, int((self._config.timeout + SILENCE) * 1000))
         return client
 
     def shut_down(self, parameter: str) -> None:

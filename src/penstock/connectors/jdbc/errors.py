@@ -16,6 +16,7 @@ _TRANSIENT = ("08", "40", "53", "57P", "58")
 _IN_USE_STATES = frozenset({"90020", "XSDB6", "XJ040"})
 _IN_USE_TEXTS = ("already in use", "acquired", "Database lock", "another instance of Derby")
 _AUTHENTICATION = frozenset({"28", "08004"})
+_CERTIFICATES = ("PKIX", "CertificateException", "SSLPeerUnverified", "hostnameverifier")
 _STATEMENT_TIMEOUTS = frozenset({"57014", "HYT00"})
 _H2_LOST, _H2_NOT_FOUND, _H2_LOCK_TIMEOUT = (90067, 90121), 90146, 50200
 _UNKNOWN_DATABASE = frozenset({"3D000", "90146", "90149", "XJ004"})
@@ -39,6 +40,8 @@ def translate_error(error: Exception, address: str) -> PenstockError | None:
             hint="Close the other program, or use the server of the database: one process at a "
             "time can open the files.",
         )  # fmt: skip
+    if _is_about_certificates(first):
+        return errors.tls(reason)
     if state in _AUTHENTICATION or state[:2] in _AUTHENTICATION:
         return errors.authentication(reason)
     if state in _UNKNOWN_DATABASE:
@@ -75,6 +78,16 @@ def _most_specific(error: Any) -> Any:
         if error.getSQLState():
             break
     return error
+
+
+def _is_about_certificates(error: Any) -> bool:
+    """Returns whether an error, or one of its causes, is that of the certificate of a server."""
+    while error is not None:
+        text = str(error)
+        if any(known in text for known in _CERTIFICATES):
+            return True
+        error = error.getCause()
+    return False
 
 
 def _is(error: Any, name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from penstock.connectors.jdbc.config import JdbcSinkConfig
 from penstock.connectors.jdbc.connection import JdbcConnection
 from penstock.connectors.jdbc.dialects import JdbcDialect, dialect_of
@@ -50,6 +52,12 @@ class JdbcSink(DatabaseSink[JdbcSinkConfig]):
     def validate(self) -> None:
         super().validate()
         self.config.check_jars()
+
+    def check(self) -> None:
+        super().check()
+        if not self.config.is_embedded:
+            with closing(self.connect()) as connection:
+                connection.columns(self.table)
 
     def connect(self) -> JdbcConnection:
         return JdbcConnection(self.config)

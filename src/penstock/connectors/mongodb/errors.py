@@ -12,18 +12,24 @@ from typing import Any
 from penstock.connectors.mongodb.config import ConnectionConfig
 from penstock.core.errors import ConnectError, Rejected
 from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.network.tls import is_lost_connection
 
 _AUTHENTICATION = frozenset({11, 18, 8000})
 _AUTHORIZATION = frozenset({13, 31})
 _TRANSIENT = frozenset(
     {
         6, 7, 24, 43, 46, 50, 64, 79, 89, 91, 100, 112, 133, 134, 175, 189, 202, 234, 237, 262,
-        290, 314, 317, 365, 384, 391, 9001, 10107, 11600, 11602, 13388, 13435, 13436, 14031, 16500,
+        290, 314, 317, 365, 371, 384, 391, 9001, 10107, 11600, 11602, 13388, 13435, 13436, 14031,
+        16500,
     }
 )  # fmt: skip
-"""Timeouts, locks, elections, shutdown, disks, write concerns, conflicts, and limits of load."""
+"""Timeouts, locks, elections, shutdown, disks, blocked writes, write concerns, conflicts, and
+limits of load."""
+_ATLAS, _QUOTA = 8000, "space quota"
+"""The code of all errors of Atlas, and the text of the one for its disk space."""
 _HINTS = {
     50: "Set timeout, or a smaller max_records.",
+    371: "End the block of writes: db.adminCommand({setUserWriteBlockMode: 1, global: false}).",
     14031: "Free disk space of the server.",
 }
 DUPLICATE_KEY = 11000
@@ -45,9 +51,15 @@ def translate_error(error: Exception, config: ConnectionConfig) -> ConnectError:
     from pymongo import errors as mongo
 
     errors, reason = ServerErrors(config.address), _reason(error)
+    if isinstance(error, mongo.NotPrimaryError):
+        return errors.busy(
+            reason, "Wait for the election of a primary, or check the members of the replica set."
+        )
     if isinstance(error, mongo.OperationFailure):
         return _by_code(error.code, reason, errors)
-    if "CERTIFICATE_VERIFY_FAILED" in reason or "SSL handshake failed" in reason:
+    if ("CERTIFICATE_VERIFY_FAILED" in reason or "SSL handshake failed" in reason) and (
+        not is_lost_connection(reason)
+    ):
         return errors.tls(reason)
     if isinstance(error, mongo.ConnectionFailure | mongo.InvalidOperation):
         return errors.unreachable(reason)
@@ -72,6 +84,8 @@ def concern_error(found: Mapping[str, Any], config: ConnectionConfig) -> Connect
 
 
 def _by_code(code: int | None, reason: str, errors: ServerErrors) -> ConnectError:
+    if code == _ATLAS and _QUOTA in reason:
+        return errors.busy(reason, "Free disk space of the cluster.")
     if code in _AUTHENTICATION:
         return errors.authentication(reason)
     if code in _AUTHORIZATION:

@@ -12,6 +12,7 @@ from typing import Any
 from penstock.connectors.mysql.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.network.tls import is_lost_connection
 
 CHANGED = frozenset({1264, 1265, 1292, 1366, 1406})
 """Warnings that the server has changed a value to store it."""
@@ -22,18 +23,19 @@ _REJECTED = CHANGED | {1118, 1364, 1367, 1369, 1411, 1526, 1690, 1748, 3819, 402
 _TRANSIENT_STATES = ("08", "40")
 _TRANSIENT = frozenset(
     {
-        0, 1020, 1021, 1028, 1030, 1037, 1038, 1040, 1041, 1080, 1105, 1114, 1129, 1180, 1181, 1203,
-        1205, 1206, 1213, 1226, 1290, 1317, 1412, 1615, 1792, 1836, 1927, 1969, 3024, 3101,
+        0, 3, 20, 1020, 1021, 1026, 1028, 1030, 1037, 1038, 1040, 1041, 1080, 1105, 1114, 1129,
+        1135, 1180, 1181, 1203, 1205, 1206, 1213, 1226, 1290, 1317, 1412, 1615, 1792, 1836, 1878,
+        1927, 1969, 3024, 3101, 3168, 3169,
     }
 )  # fmt: skip
 """Connections, disks, memory, locks, limits, statements that were ended, read-only servers."""
-_AUTHENTICATION = frozenset({1045, 1130, 1251, 1698, 1820, 1862, 2049, 2059, 2061})
+_AUTHENTICATION = frozenset({1045, 1130, 1251, 1698, 1820, 1862, 2049, 2059, 2061, 3118, 4151})
 _AUTHORIZATION = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
-_LOST = frozenset({0, 1053, 2002, 2003, 2005, 2006, 2013, 2055})
+_LOST = frozenset({0, 1053, 2002, 2003, 2005, 2006, 2013, 2055, 4031})
 _TLS, _CONNECT = 2026, 2003
 _UNKNOWN_DATABASE = 1049
 _HINTS = {
-    1021: "Free disk space of the server.",
+    **dict.fromkeys((3, 20, 1021, 1026, 1878), "Free disk space of the server."),
     1040: "Raise max_connections of the server, or close other connections.",
     1114: "Free disk space of the server.",
     1205: "Set timeout, or find the transaction with the lock in information_schema.INNODB_TRX.",
@@ -77,7 +79,7 @@ def rejected(reason: str) -> Rejected:
 
 def _is_about_tls(reason: str) -> bool:
     """Returns whether a connection failed in the handshake of TLS, other than by its end."""
-    return ("SSL" in reason or "certificate" in reason) and "EOF" not in reason
+    return ("SSL" in reason or "certificate" in reason) and not is_lost_connection(reason)
 
 
 def _facts(error: Any) -> tuple[int, str]:

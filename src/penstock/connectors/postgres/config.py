@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from penstock.sdk.database import DatabaseSinkConfig
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
+
+_MAX_NAME = 63
 
 
 class ConnectionConfig(ServerConfig):
@@ -26,9 +28,16 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
     slot: str | None = Field(default=None, pattern=r"^[a-z0-9_]{1,63}$")
     """The replication slot, which is created if it is missing. `penstock_PIPELINE_NODE` by
     default. Sources of a pipeline with one slot share its stream."""
-    publication: str | None = Field(default=None, min_length=1)
+    publication: str | None = None
     """The publication of the table, which is created if it is missing. Named as the slot by
     default."""
+
+    @field_validator("publication")
+    @classmethod
+    def _check_publication(cls, name: str | None) -> str | None:
+        if name is not None and (not name or "\0" in name or len(name.encode()) > _MAX_NAME):
+            raise ValueError(f"expected a name of 1 to {_MAX_NAME} bytes without NUL")
+        return name
 
     def shared_options(self, pipeline: str) -> Mapping[str, Any]:
         return {"slot": self.slot or f"penstock_{pipeline}"}

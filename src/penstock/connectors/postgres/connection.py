@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import socket
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from itertools import count
 from typing import Any
 
@@ -21,6 +19,7 @@ from penstock.connectors.postgres.types import DIALECT, TYPES
 from penstock.core.errors import PenstockError
 from penstock.core.secret import revealed
 from penstock.sdk.database import DbapiConnection, TableName
+from penstock.sdk.database.postgres_client import connect_postgres
 from penstock.sdk.database.types import with_declared
 
 _COPY_ROWS = 2000
@@ -43,8 +42,8 @@ class PostgresConnection(DbapiConnection):
         self.config = config
         self._targets: dict[TableName, Target] = {}
         with self._translated():
-            client = psycopg.connect(
-                **connect_options(config), autocommit=autocommit,
+            client = connect_postgres(
+                config.timeout + self.silence, **connect_options(config), autocommit=autocommit,
                 cursor_factory=psycopg.RawCursor, prepare_threshold=None,
             )  # fmt: skip
         super().__init__(client)
@@ -54,13 +53,10 @@ class PostgresConnection(DbapiConnection):
         return translate_error(error, self.config)
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
-        with self._watched():
-            return super().execute(_numbered(statement), parameters)
+        return super().execute(_numbered(statement), parameters)
 
     def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        with self._watched():
-            parts = [*super().fetch(_numbered(query), parameters)]
-        yield from parts
+        yield from [*super().fetch(_numbered(query), parameters)]
 
     def columns(self, table: TableName) -> pa.Schema | None:
         rows = self.query(catalog.COLUMNS, (self.dialect.table(table),))
@@ -115,8 +111,7 @@ class PostgresConnection(DbapiConnection):
 
     def commit(self) -> None:
         self._targets.clear()
-        with self._watched():
-            super().commit()
+        super().commit()
 
     def rollback(self) -> None:
         self._targets.clear()
@@ -189,10 +184,7 @@ class PostgresConnection(DbapiConnection):
     def _copy(self, table: TableName, rows: pa.RecordBatch, target: Target) -> None:
         texts, names = as_texts(rows, target), self.dialect.quote_all(rows.schema.names)
         statement = f"COPY {self.dialect.table(table)} ({names}) FROM STDIN (FORMAT csv)"
-        with (
-            self._watched(), self._cursor() as cursor, self._translated(),
-            cursor.copy(statement) as copy,
-        ):  # fmt: skip
+        with self._cursor() as cursor, self._translated(), cursor.copy(statement) as copy:
             # The server writes a part while the next one is converted.
             for start in range(0, texts.num_rows, _COPY_ROWS):
                 copy.write(to_csv(texts.slice(start, _COPY_ROWS)))
@@ -223,24 +215,6 @@ class PostgresConnection(DbapiConnection):
             if translated is None:
                 raise
             raise translated from error
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Closes the connection if the server does not respond within the timeout."""
-        timer = threading.Timer(self.config.timeout + self.silence, self._disconnect)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
-    def _disconnect(self) -> None:
-        with suppress(OSError, Exception), socket.socket(fileno=self.client.fileno()) as client:
-            try:
-                client.shutdown(socket.SHUT_RDWR)
-            finally:
-                client.detach()
 
 
 def connect_options(config: ConnectionConfig) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from typing import Any
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.network.tls import is_lost_connection
 
 _REJECTED = ("22", "23", "44", "54000", "P0001")
 """Values, constraints, views with a check, rows that are too large, and RAISE in triggers."""
-_TRANSIENT = ("08", "40", "53", "55P03", "57P", "57014", "58", "25006")
-"""Connections, deadlocks, resources, locks, shutdown, timeouts, system errors, standbys."""
+_TRANSIENT = ("08", "40", "53", "55P03", "57P", "57014", "58", "25006", "25P03", "25P04")
+"""Connections, deadlocks, resources, locks, shutdown, timeouts, system errors, standbys, and
+transactions that the server has ended after a time."""
 _HINTS = {
     "25006": "The server is a standby. Check that url is the primary.",
     "53100": "Free disk space of the server.",
@@ -59,7 +61,7 @@ def _connection_error(reason: str, errors: ServerErrors) -> PenstockError:
     """Returns the error of a connection that failed, for which the client has no SQLSTATE."""
     if _TOO_MANY.search(reason):
         return errors.busy(reason, _HINTS["53300"])
-    if "certificate" in reason or "SSL" in reason:
+    if ("certificate" in reason or "SSL" in reason) and not is_lost_connection(reason):
         return errors.tls(reason)
     if any(text in reason for text in _AUTHENTICATION):
         return errors.authentication(reason)

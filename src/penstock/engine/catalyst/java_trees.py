@@ -98,6 +98,10 @@ public Object replaced(Object plan, java.util.List pairs) {
       .mapExpressions(new Replacement(pairs));
 }
 
+public Object withNodes(Object root, java.util.List pairs) {
+  return new Replacement(pairs).apply(root);
+}
+
 static class Replacement extends scala.runtime.AbstractFunction1 {
   private final java.util.List pairs;
 
@@ -196,6 +200,12 @@ def with_expressions(plan: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:
     """Returns an operator with other expressions in place of some parts of its expressions."""
     pairs = [each for pair in replaced for each in pair]
     return _trees(plan._gateway_client).replaced(plan, pairs) if pairs else plan
+
+
+def with_nodes(root: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:
+    """Returns a tree with other nodes in place of some of its nodes."""
+    pairs = [each for pair in replaced for each in pair]
+    return _trees(root._gateway_client).withNodes(root, pairs) if pairs else root
 
 
 def contains_pattern(node: Any, patterns: str, only_streams: bool) -> bool:

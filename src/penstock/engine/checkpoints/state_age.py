@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import StateError
 from penstock.core.location import Location
-from penstock.plan.model import Node
 from penstock.sdk import BatchId, Sink
+
+if TYPE_CHECKING:
+    from penstock.plan.model import Node
 
 
 def check_state_age(sink: Node, batch: BatchId, state: Path) -> None:

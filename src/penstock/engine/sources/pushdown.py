@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
-from penstock.plan.pushdown import Pushdown
+from penstock.plan.model import Node, Query
+from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Conjunct
 
 NODE = "node"
@@ -46,6 +47,21 @@ def find_pushdowns(frames: Iterable[DataFrame]) -> dict[str, Pushdown]:
             pushdown = scan if timeless else Pushdown(scan.columns)
             pushdowns[name] = pushdowns[name].union(pushdown) if name in pushdowns else pushdown
     return {name: pushdown.simplify() for name, pushdown in pushdowns.items()}
+
+
+def without_lost_changes(
+    source: Node, query: Query, pushdown: Pushdown, *, has_clock: bool
+) -> Pushdown:
+    """Returns the pushdown of a source without conditions that rows in use may not meet.
+
+    A change that does not meet a condition retracts the row before. The state of an updating
+    query has all columns of its changes.
+    """
+    if source.operation is not None and query.updating:
+        return EVERYTHING
+    if has_clock or (source.operation is not None and not source.complete_changes):
+        return Pushdown(pushdown.columns)
+    return pushdown
 
 
 class _Operators(NamedTuple):

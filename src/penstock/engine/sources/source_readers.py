@@ -14,7 +14,6 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import StateError
 from penstock.engine.checkpoints.start_offsets import StartOffsets
-from penstock.engine.sources.gap import Session
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks import task as spark_task
 
@@ -59,7 +58,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reported: Mapping[str, Any] | None = None
         self._idle = False
         self._active = time.monotonic()
-        self._session = Session(task.gap, task.spool.node) if task.gap is not None else None
+        self._wait = task.gap.at(task.spool.node) if task.gap is not None else None
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._until_snapshot = True
@@ -88,7 +87,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = self._reported = self._latest(offset)
             if self._until_snapshot:
                 self._snapshot = end
-            elif self._session is not None and not self._session.is_over(end):
+            elif self._wait is not None and not self._wait.is_over(end, self._unread(offset, end)):
                 return start
         if self.task.whole_input:
             return {**end, WHOLE: True}
@@ -96,6 +95,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if idle is not None:
             return self._partitioned_offset(start, offset, end, idle)
         return self._before_change(offset, self.source.limit_batch(offset, end))
+
+    def _unread(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> int | None:
+        """Returns the number of new records, None if it is not known or not needed."""
+        if self.task.gap is None or self.task.gap.records is None:
+            return None
+        if start == end:
+            return 0
+        counts = self.source.lag_unit in {"records", "messages"}
+        return self.source.lag(start, end) if counts else None
 
     def _before_change(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the end of a batch whose rows have the columns of the source.

@@ -45,7 +45,7 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
         poll_timeout=_poll_timeout(context, query), latest_time=_latest_time(context, node),
         whole_input=query.whole_input,
         checkpoint=None if context.checkpoint is None else str(context.checkpoint),
-        operation=_checked_operation(node, query), gap=make_gap(context.checkpoint, context.gap),
+        operation=_checked_operation(node, query), gap=make_gap(context.checkpoint, *context.wait),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from penstock.engine.checkpoints.state_schema import OperatorSchema, different_s
 from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.changelog import to_changes, to_weighted_rows
-from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
+from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting, compute_all
 from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.operator import AffectedFrame, Input, affected_rows, schema_of
@@ -246,7 +246,7 @@ class UpdatingBatch:
         """Makes the state after the batch the current one, and returns it."""
         chains = {}
         for operator, (files, frame) in self._operators.items():
-            frame.count()
+            compute_all(frame)
             chains[operator] = files.written()
         version = StateVersion(
             self.number, self.version.buckets, chains, self.time, dict(self._schemas)

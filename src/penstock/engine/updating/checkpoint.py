@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.engine.catalyst.spark_plan import analyzed_plan
+
 ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
@@ -29,3 +31,13 @@ def checkpoint(rows: DataFrame) -> DataFrame:
     # Adaptive execution would compute the rows here, where no search for failing rows follows.
     with changed_setting(rows.sparkSession, ADAPTIVE, "false"):
         return rows.localCheckpoint(eager=False)
+
+
+def compute_all(rows: DataFrame) -> None:
+    """Computes the rows of `checkpoint`, unless a job has read them.
+
+    Spark computes all partitions after the first job that reads some of them.
+    """
+    rdd = analyzed_plan(rows).rdd()
+    if not rdd.isCheckpointed():
+        rdd.count()

@@ -54,6 +54,8 @@ class JsonConfig(LinesConfig, TimeOptions):
     """The form of DECIMAL: numbers, texts, or `bytes`, which is base64 of the unscaled value as in
     Kafka Connect. Numbers and their texts are read in both of the first two forms; with `bytes`
     texts are base64, with the scale of the column."""
+    binary: Literal["base64", "hex"] = "base64"
+    """The form in which BINARY is written: base64 or hexadecimal digits. It is read as base64."""
     wrapper: Literal["none", "connect"] = "none"
     """`connect` reads and writes each object as the `payload` of a record of Kafka Connect, beside
     its `schema`, which has the units of times and the form of decimals. Written milliseconds are
@@ -149,6 +151,8 @@ class PlainJson(LinesFormat[JsonConfig]):
         keep = self.config.nulls == "keep"
         if self.config.timestamp_zone == "none":
             rows = write.without_zone(rows)
+        if self.config.binary == "hex":
+            rows = write.with_hex(rows)
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             return write.payloads(rows.slice(start, stop - start), times, keep, decimals)

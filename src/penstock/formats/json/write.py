@@ -10,7 +10,7 @@ import arro3.io
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import EncodeError
+from penstock.core.errors import EncodeError, PlanError
 from penstock.core.panics import panics_as_exceptions
 from penstock.formats.json.decimals import Decimals, is_text, write_decimals
 from penstock.sdk.columns.conform import conform, rebuild
@@ -38,6 +38,12 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals) -
     ]
     if not columns:
         return b"{}\n" * int(rows.num_rows)
+    for name in rows.schema.names:
+        if "\0" in name:  # arro3 would end the key there.
+            raise PlanError(
+                f"cannot write the column {name!r} as JSON: its name has NUL", code="invalid-name",
+                hint="Rename the column in a transform.",
+            )  # fmt: skip
     columns = [_with_quoted_floats(column, embedding) for column in columns]
     if not nulls:
         columns = [_with_null_entries(column, embedding) for column in columns]
@@ -148,6 +154,37 @@ def _local_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_map(type_):
         return pa.map_(type_.key_field, type_.item_field.with_type(_local_type(type_.item_type)))
     return pa.timestamp(type_.unit) if pa.types.is_timestamp(type_) else type_
+
+
+def with_hex(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns rows in which binary values are texts of hexadecimal digits."""
+    columns, fields = list(rows.columns), list(rows.schema)
+    for index, field in enumerate(fields):
+        if _has_binary(field.type):
+            target = _map_leaves(field.type, _hex)
+            columns[index] = rebuild(columns[index], target, _write_hex)
+            fields[index] = field.with_type(target)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, rows.schema.metadata))
+
+
+def _is_binary(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
+
+
+def _has_binary(type_: pa.DataType) -> bool:
+    if type_.num_fields:
+        return any(_has_binary(type_.field(index).type) for index in range(type_.num_fields))
+    return _is_binary(type_)
+
+
+def _hex(type_: pa.DataType) -> pa.DataType:
+    return pa.string() if _is_binary(type_) else type_
+
+
+def _write_hex(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    if not _is_binary(values.type):
+        return cast(values, type_)
+    return pa.array([None if each is None else each.hex() for each in values.to_pylist()], type_)
 
 
 def payloads(

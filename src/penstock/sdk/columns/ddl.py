@@ -9,6 +9,7 @@ from itertools import accumulate
 import pyarrow as pa
 
 from penstock.core.errors import PlanError, raise_all
+from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
 from penstock.sdk.columns.ddl_tokens import DdlTokens, nesting
 from penstock.sdk.columns.json_mark import json_field
@@ -75,7 +76,7 @@ def _fields(columns: str | Mapping[str, str], errors: list[PlanError]) -> Iterat
     if isinstance(columns, Mapping):
         for name, type_ in columns.items():
             try:
-                yield _Reader(f"`{name}` {type_}", errors, key=name).whole_field()
+                yield _Reader(f"{quote_name(name)} {type_}", errors, key=name).whole_field()
             except PlanError as error:
                 errors.append(error)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from penstock.core.errors import OptionError, PlanError
+from penstock.core.names import quote_name
 from penstock.core.text import line_and_column
 
 _TOKEN = re.compile(
@@ -80,7 +81,7 @@ class DdlTokens:
 
     def _place(self, start: int) -> tuple[int, int]:
         """Returns the line and the column of an index in the text of the user."""
-        before = "" if self.key is None else f"`{self.key}` "
+        before = "" if self.key is None else f"{quote_name(self.key)} "
         return line_and_column(self.text.removeprefix(before), max(start - len(before), 0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ from pydantic import model_validator
 from penstock.core.errors import Permanent
 from penstock.core.secret import Secret, revealed
 from penstock.sdk.config import Config, UserPath
+
+_LOST = re.compile(
+    r"EOF (occurred|detected)|unexpected eof|SYSCALL|closed (unexpectedly|by)|timed out|broken pipe"
+    r"|connection (reset|aborted|has been closed)",
+    re.IGNORECASE,
+)
 
 
 class Tls(Config):
@@ -80,6 +87,14 @@ class Tls(Config):
                 "cannot use the certificate files of tls", code="tls", detail=str(error)
             ) from None
         return context
+
+
+def is_lost_connection(reason: str) -> bool:
+    """Returns whether an error of TLS is the end of a connection, as while a server restarts.
+
+    `reason` is the text of OpenSSL or a client. Other errors are about certificates or versions.
+    """
+    return _LOST.search(reason) is not None
 
 
 TlsOption = Tls | bool | None

@@ -40,18 +40,18 @@ def convert(paths: List[str]) -> str:
     raise_all(errors)
     document, merge_errors = merge_files(files)
     raise_all(merge_errors)
-    sections = {entry.name: _data(entry.value) for entry in document.root.entries}
+    sections = {entry.name: to_data(entry.value) for entry in document.root.entries}
     ordered = [name for name in _ORDER if name in sections]
     others = [name for name in sections if name not in _ORDER]
     return to_text({name: sections[name] for name in [*ordered, *others]})
 
 
-def _data(node: Node) -> Any:
+def to_data(node: Node) -> Any:
     """Returns plain data, with expressions and secrets as written."""
     if isinstance(node, MappingNode):
-        return {_text(entry.name): _data(entry.value) for entry in node.entries}
+        return {_text(entry.name): to_data(entry.value) for entry in node.entries}
     if isinstance(node, SequenceNode):
-        return [_data(item) for item in node.items]
+        return [to_data(item) for item in node.items]
     value = node.written if node.secret else node.value
     return _text(str.__str__(value)) if isinstance(value, str) else value
 

@@ -8,7 +8,8 @@ import sys
 from functools import cache
 
 _BASE = (
-    "penstock.sdk, pyarrow.compute, pyarrow.fs, numpy, rich.console, structlog, arro3.io, fastavro"
+    "penstock.sdk, penstock.sql.dialect.translate, pyarrow.compute, pyarrow.fs, numpy, "
+    "rich.console, structlog, arro3.io, fastavro"
 )
 _PROGRAM = f"""
 import os, sys, traceback

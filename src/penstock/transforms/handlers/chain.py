@@ -22,7 +22,7 @@ from penstock.handlers.join import Join
 from penstock.handlers.map import Map, MapColumn
 from penstock.handlers.metadata import TIME_COLUMN, Role, TimeUnit, schema_value
 from penstock.handlers.sort import Sort
-from penstock.handlers.stream import Stream
+from penstock.handlers.stream import Stages, Stream
 from penstock.handlers.threshold import Threshold
 from penstock.handlers.window import WindowHandler
 from penstock.transforms.handlers import config as options
@@ -48,6 +48,20 @@ class Chain:
     def __call__(self) -> Stream:
         """Returns new handlers."""
         return Stream([make_handler(spec) for spec in self.specs], self.batch)
+
+    @property
+    def _stateless(self) -> int:
+        """The first handler after those with state."""
+        states = (i for i, spec in enumerate(self.specs, 1) if isinstance(spec, _STATEFUL))
+        return max(states, default=0)
+
+    def with_state(self) -> Chain:
+        """Returns the handlers up to the last one with state. Each group has its own."""
+        return Chain(self.specs[: self._stateless], self.batch)
+
+    def after_state(self) -> Stages:
+        """Returns new handlers for the batches after the last handler with state."""
+        return Stages([make_handler(spec) for spec in self.specs[self._stateless :]])
 
     @property
     def has_state(self) -> bool:

@@ -206,6 +206,10 @@ class HandlersConfig(Config):
     """The column of the measurement, a STRING. By default that of the transform upstream."""
     tags: list[str] = []
     """The columns with the role TAG. Other columns have the role FIELD."""
+    ttl: Seconds | None = None
+    """The time after which a group without rows is removed, by the times of the rows of other
+    groups. The rows that wait in its windows are output before. A row that comes later starts a new
+    group."""
     batch: list[str] = []
     """The columns that the rows of a batch share, such as the time of one report. A batch ends with
     the first row of the next one. Without these columns the batches are the windows."""
@@ -213,6 +217,8 @@ class HandlersConfig(Config):
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         check_order(self.handlers, bool(self.batch))
+        if self.ttl is not None and not self.by:
+            raise ValueError("expected by: ttl removes groups, and there is one group without by")
         return self
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.core.errors import OptionError
 from penstock.handlers.dispatch import ByGroup
 from penstock.handlers.errors import HandlerError
+from penstock.handlers.expiry import ExpiringGroups
 from penstock.handlers.handler import Chain as HandlerChain
 from penstock.handlers.handler import Handler
 from penstock.handlers.merge import Merge
@@ -54,7 +55,8 @@ class Handlers(DataFrameTransform[HandlersConfig]):
 
     Late rows, rows without a time, and rows on which a handler fails become dead letters. Rows of
     the last window or batch are in the state until a later row arrives. The state grows with the
-    number of groups. The output has no event time. Parallel by group, with one input.
+    number of groups; `ttl` removes groups without rows. The output has no event time. Parallel by
+    group, with one input.
 
     ```yaml
     type: handlers
@@ -106,7 +108,13 @@ class Handlers(DataFrameTransform[HandlersConfig]):
         chain = Chain(self.config.handlers, tuple(self._columns(frame, "batch")))
         schema = to_arrow_schema(frame.schema, timezone="UTC")
         output = self._output(schema, roles, chain, by)
-        create = partial(_bucket_handler, chain, tuple(by), len(inputs))
+        ttl = None if self.config.ttl is None else int(self.config.ttl)
+        if ttl is not None and roles.time is None:
+            raise OptionError.of(
+                "ttl", message="ttl requires a time", code="missing-option",
+                hint="Set time to the column of the time.",
+            )  # fmt: skip
+        create = partial(bucket_handler, chain, tuple(by), len(inputs), ttl)
         task = BucketTask(create, roles, self.rejects)
         if self._is_merged:
             numbered = [
@@ -191,10 +199,18 @@ class Handlers(DataFrameTransform[HandlersConfig]):
         ])  # fmt: skip
 
 
-def _bucket_handler(chain: Chain, by: tuple[str, ...], inputs: int) -> Handler:
+def bucket_handler(
+    chain: Chain, by: tuple[str, ...], inputs: int = 1, ttl: int | None = None
+) -> Handler:
     """Returns the handler of a bucket, or without state of a partition."""
-    handler = ByGroup(by, chain) if chain.has_state else chain()
-    return HandlerChain([Merge(inputs, _INPUT), handler]) if inputs > 1 else handler
+    if not chain.has_state:
+        handlers: list[Handler] = [chain()]
+    else:
+        create = chain.with_state()
+        groups = ByGroup(by, create) if ttl is None else ExpiringGroups(by, create, ttl)
+        handlers = [groups, chain.after_state()]
+    merge = [Merge(inputs, _INPUT)] if inputs > 1 else []
+    return HandlerChain([*merge, *handlers])
 
 
 def _role(field: StructField) -> Role:

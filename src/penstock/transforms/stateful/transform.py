@@ -16,15 +16,9 @@ from penstock.core.errors import OptionError, PlanError, RecordError, raise_all
 from penstock.core.exits import exception_text
 from penstock.core.text import did_you_mean
 from penstock.core.time_limit import call_within
-from penstock.sdk import (
-    DataFrameTransform,
-    Relation,
-    State,
-)
+from penstock.sdk import DataFrameTransform
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.forked_calls import call_forked
-from penstock.sql.column_lineage import NewColumns
-from penstock.sql.dialect.relation import Output
 from penstock.transforms.columns import require
 from penstock.transforms.python_code import import_function, load_code, modified_time
 from penstock.transforms.python_config import PythonConfig, StateOptions
@@ -35,6 +29,8 @@ from penstock.transforms.stateful.task import StatefulTask
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.sdk import Relation
 
 
 @dataclass(frozen=True)
@@ -159,6 +155,10 @@ class StatefulPython(DataFrameTransform[PythonConfig]):
         super().validate()
 
     def relation(self) -> Relation:
+        from penstock.sdk import Relation, State
+        from penstock.sql.column_lineage import NewColumns
+        from penstock.sql.dialect.relation import Output
+
         contents = (f"the state of each {', '.join(self._state.key)}",)
         return Relation(
             deterministic=self.config.deterministic,

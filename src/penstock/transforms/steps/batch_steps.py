@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, RecordError
+from penstock.core.errors import DecodeError, OptionError, RecordError
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import make_codec
 from penstock.transforms.steps.config import Step
@@ -45,6 +46,31 @@ def failures_as_items(
             continue
         if result is not None:
             yield Item(item.units, result)
+
+
+def several_as_items(
+    items: Iterable[Item], function: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]]
+) -> Iterator[Item]:
+    """Yields the batches of a function for each item, or its error. A batch without rows is none.
+
+    With an error the function has no batches.
+    """
+    for item in items:
+        if item.batch is None:
+            yield item
+            continue
+        try:
+            batches = list(function(item.batch))
+        except Exception as error:
+            yield Item(item.units, None, record_error(error))
+            continue
+        yield from (Item(item.units, batch) for batch in batches if batch.num_rows)
+
+
+def by_units(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yields the batches that steps have made of the same units, together."""
+    for _, group in groupby(items, lambda item: [id(unit) for unit in item.units]):
+        yield list(group)
 
 
 class BatchStep(ABC):
@@ -85,7 +111,10 @@ class CodecStep(RowStep):
         self.config, self._codec = config, make_codec(config.codec, base)
 
     def check(self) -> None:
-        self._codec.check()
+        try:
+            self._codec.check()
+        except OptionError as error:
+            raise OptionError.inside("codec", error) from None
 
 
 class Decode(CodecStep):
@@ -162,8 +191,8 @@ class Sql(RowStep):
             each.close()
 
 
-class VrlStep(RowStep):
-    """A program in VRL for each row."""
+class VrlStep(BatchStep):
+    """A program in VRL for each row, whose result is a batch of its own."""
 
     option = "code"
 
@@ -173,9 +202,8 @@ class VrlStep(RowStep):
     def check(self) -> None:
         self._program.check()
 
-    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        rows = self._program.run(batch)
-        return rows if rows.num_rows else None
+    def apply(self, items: Iterator[Item]) -> Iterator[Item]:
+        return several_as_items(items, self._program.run)
 
 
 class WasmStep(RowStep):
@@ -205,16 +233,7 @@ class PythonStep(BatchStep):
         self._function.check()
 
     def apply(self, items: Iterator[Item]) -> Iterator[Item]:
-        for item in items:
-            if item.batch is None:
-                yield item
-                continue
-            try:
-                batches = self._function.call(item.batch)
-            except RecordError as error:
-                yield Item(item.units, None, error)
-                continue
-            yield from (Item(item.units, batch) for batch in batches if batch.num_rows)
+        return several_as_items(items, self._function.call)
 
 
 class Merge(BatchStep):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, PlanError
+from penstock.core.errors import DecodeError, OptionError, PlanError
 from penstock.sdk import Context, Format, registry
 from penstock.sdk.schema_registry.wire_format import split_header
 from penstock.transforms.steps.codec_config import Codec
@@ -65,8 +65,7 @@ class DebeziumCodec(PayloadCodec):
             "source_table": source.get("table"),
         }
         for name, value in (("before", before), ("source", event.get("source"))):
-            if value is not None:
-                row[name] = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            row[name] = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return row
 
 
@@ -192,11 +191,15 @@ def _protobuf_options(config: Codec, base: Path) -> dict[str, Any]:
                 "include": list(dict.fromkeys([str(path.parent), *map(str, directories)])),
             }  # fmt: skip
     where = ", ".join(config.files)
-    raise PlanError(
-        f"no message {config.message} in {where}" if found else f"no .proto file in {where}",
-        code="missing-file",
-        hint="Write the path of a .proto file, or of a directory with such files.",
-    )
+    if found:
+        raise OptionError.of(
+            "message", message=f"no message {config.message} in {where}", code="missing-file",
+            hint="write its package in front of its name, as in package.Message",
+        )  # fmt: skip
+    raise OptionError.of(
+        "files", 0, message=f"no .proto file in {where}", code="missing-file",
+        hint="write the path of a .proto file, or of a directory with such files",
+    )  # fmt: skip
 
 
 def _proto_files(name: str, base: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,9 @@ def _locate(path: str, base: Path) -> str:
     """Returns the path from the working directory if it exists there, else from `base`."""
     if "://" in path:
         return path
+    if has_magic(path):
+        is_here = Path(path).is_absolute() or any(Path.cwd().glob(path))
+        return str((Path.cwd() if is_here else base) / path)
     located = locate(path, base)
     if located.exists():
         return str(located)

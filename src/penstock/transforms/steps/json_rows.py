@@ -101,6 +101,8 @@ def encode_json(batch: pa.RecordBatch) -> list[bytes]:
 
 def json_values(column: pa.Array) -> list[str | None]:
     """Returns each value of a column as JSON text; None for a null."""
+    if pa.types.is_decimal(column.type):
+        return [None if value is None else f"{value:f}" for value in column.to_pylist()]
     return [
         None if value is None else _text(plain(value, column.type)) for value in column.to_pylist()
     ]
@@ -131,8 +133,31 @@ def plain(value: Any, type_: pa.DataType) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return f"PT{value.total_seconds():g}S"
+        return _duration_text(value)
+    if isinstance(value, pa.MonthDayNano):
+        return _interval_text(value)
     return _nested(value, type_)
+
+
+def _duration_text(value: timedelta) -> str:
+    """Returns a duration as DataFusion writes it, in seconds."""
+    nanos = (value // timedelta(microseconds=1)) * 1000 + getattr(value, "nanoseconds", 0)
+    seconds, fraction = divmod(abs(nanos), 1_000_000_000)
+    text = f"{seconds}.{fraction:09d}".rstrip("0").rstrip(".")
+    return f"{'-' if nanos < 0 else ''}PT{text}S"
+
+
+def _interval_text(value: pa.MonthDayNano) -> str:
+    """Returns an interval as DataFusion writes it: its parts that are not zero."""
+    sign = "-" if value.nanoseconds < 0 else ""
+    minutes, nanos = divmod(abs(value.nanoseconds), 60_000_000_000)
+    hours, minutes = divmod(minutes, 60)
+    parts = [(value.months, "mons"), (value.days, "days")]
+    parts += [(int(f"{sign}{hours}"), "hours"), (int(f"{sign}{minutes}"), "mins")]
+    texts = [f"{number} {unit}" for number, unit in parts if number]
+    if nanos:
+        texts.append(f"{sign}{nanos // 10**9}.{nanos % 10**9:09d} secs")
+    return " ".join(texts) or "0 secs"
 
 
 def _nested(value: Any, type_: pa.DataType) -> Any:

@@ -24,13 +24,13 @@ class OutputRows:
     def __init__(self, config: StepsOutput, base: Path) -> None:
         self.config = config
         self._codec = make_codec(config.encode, base) if config.encode is not None else None
-        self._columns = {name: Expression(each) for name, each in config.columns.items()}
+        self.expressions = {name: Expression(each) for name, each in config.columns.items()}
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the rows to write. Raises EncodeError, or Rejected."""
         arrays = {
             name: pa.array(each.evaluate(batch), pa.string())
-            for name, each in self._columns.items()
+            for name, each in self.expressions.items()
         }
         if self.config.infer or self.config.rows is not None or self.config.target is not None:
             names = list(dict.fromkeys(batch.schema.names))

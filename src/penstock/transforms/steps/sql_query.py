@@ -70,7 +70,7 @@ class BatchQuery:
 
     def run_tables(self, tables: Mapping[str, pa.RecordBatch]) -> pa.RecordBatch:
         """Returns the rows of the query over named batches as one batch. Raises Rejected."""
-        known = [_table_name(name) for name in tables]
+        known = [quoted(name) for name in tables]
         try:
             for name, rows in zip(known, tables.values(), strict=True):
                 self._context.register_record_batches(name, [[rows]])
@@ -84,12 +84,9 @@ class BatchQuery:
                 self._context.deregister_table(name)
 
 
-def _table_name(name: str) -> str:
-    return (
-        name
-        if name.isidentifier() and name == name.lower()
-        else '"' + name.replace('"', '""') + '"'
-    )
+def quoted(name: str) -> str:
+    """Returns a name in quotes, as it is in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def error_text(error: Exception) -> str:

@@ -10,8 +10,15 @@ import pyarrow as pa
 
 from penstock.core.errors import Permanent
 from penstock.sdk import Context, Read, Source, registry
+from penstock.sql.datafusion.table_names import plain_tables
 from penstock.transforms.steps.config import TableQuery, TargetTable
-from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
+from penstock.transforms.steps.sql_query import (
+    error_text,
+    new_context,
+    plan_query,
+    quoted,
+    without_views,
+)
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
@@ -46,7 +53,11 @@ def read_tables(config: TableQuery) -> Iterator[pa.RecordBatch]:
     except Exception as error:
         if isinstance(error, Permanent):
             raise
-        raise Permanent(error_text(error), code="sql-failed") from error
+        text = error_text(error)
+        hint = f"Name a table of the database as {config.catalog}.SCHEMA.TABLE."
+        raise Permanent(
+            text, code="sql-failed", hint=hint if "not found" in text else None
+        ) from error
 
 
 def _register(context: SessionContext, config: TableQuery) -> None:
@@ -60,6 +71,8 @@ def _register(context: SessionContext, config: TableQuery) -> None:
             catalog.register_schema(schema, Schema.memory_schema())
         rows = _rows(config, schema, name)
         catalog.schema(schema).register_table(name, rows)
+    for name in plain_tables(config.query):
+        context.register_table(quoted(name), _rows(config, "", name))
 
 
 def _rows(config: TableQuery, schema: str, name: str) -> Any:
@@ -73,8 +86,8 @@ def _rows(config: TableQuery, schema: str, name: str) -> Any:
 def _read_table(config: TableQuery, schema: str, name: str) -> pa.Table:
     if config.type == "duckdb":
         return _read_duckdb(config, schema, name)
-    table = name if config.type in {"sqlite", "mysql"} else f"{schema}.{name}"
-    source: Any = open_source(config, table)
+    has_schema = schema and config.type not in {"sqlite", "mysql"}
+    source: Any = open_source(config, f"{schema}.{name}" if has_schema else name)
     source.columns = source.infer_schema()
     start = source.initial_offset()
     end = source.latest_offset(start)
@@ -103,5 +116,7 @@ def _read_duckdb(config: TableQuery, schema: str, name: str) -> pa.Table:
     import duckdb
 
     with duckdb.connect(str(config.path), read_only=True) as connection:
-        table: pa.Table = connection.sql(f'SELECT * FROM "{schema}"."{name}"').to_arrow_table()
+        table: pa.Table = connection.sql(
+            f"SELECT * FROM {quoted(schema or 'main')}.{quoted(name)}"
+        ).to_arrow_table()
         return table

@@ -24,7 +24,13 @@ from penstock.sdk import Carried, Failure, Transform
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_mark import is_json
-from penstock.transforms.steps.batch_steps import BatchStep, Item, failures_as_items, make_step
+from penstock.transforms.steps.batch_steps import (
+    BatchStep,
+    Item,
+    by_units,
+    failures_as_items,
+    make_step,
+)
 from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput, TargetTable
 from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
@@ -44,13 +50,14 @@ class Steps(Transform[StepsConfig]):
     column `__payload__`: the column `__value__` of the last step, or without it the row as JSON.
     With `output.rows` the columns of the last step are declared, and written as they are.
 
-    A batch on which a step fails becomes a dead letter. With `failures` its input is written, as
-    received, with a true value in the column `__failed__`.
+    A batch on which a step fails becomes a dead letter, and no row of it is written. With
+    `failures` its input is written, as received, with a true value in the column `__failed__`.
 
     With `window`, and with the step `merge`, all rows of a batch of the pipeline are in one
-    partition. The option `batch.interval` of the sink is then the time of a window, and
-    `batch.gap` that between two sessions. Their messages are acknowledged after the window is
-    written; those that sliding windows keep are in the state of the run.
+    partition. The option `batch.interval` of the sink is then the time of a window, with
+    `batch.min_records` its longest time, and `batch.gap` the time between two sessions. Their
+    messages are acknowledged after the window is written; those that sliding windows keep are in
+    the state of the run.
 
     ```yaml
     type: steps
@@ -111,6 +118,11 @@ class Steps(Transform[StepsConfig]):
             with _located("window", "join", "query") as errors:
                 self._windows.check()
             yield from errors
+        for option, rows in (("output", self._output), ("failures", self._failures)):
+            for name, expression in rows.expressions.items() if rows is not None else ():
+                with _located(option, "columns", name, "expr") as errors:
+                    expression.check()
+                yield from errors
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         config = self.config
@@ -198,19 +210,19 @@ class Steps(Transform[StepsConfig]):
             units, rest = self._windows.merge(list(units))
             yield from (Carried(index) for unit in rest for index in unit.indexes)
         failed: set[int] = set()
-        for item in failures_as_items(self._items(units), written):
-            if item.error is None:
-                assert item.batch is not None
-                yield item.batch
+        for items in by_units(failures_as_items(self._items(units), written)):
+            failure = next((item for item in items if item.error is not None), None)
+            if failure is None or failure.error is None:
+                yield from (item.batch for item in items if item.batch is not None)
             elif self._failures is not None:
-                for unit in item.units:
+                for unit in failure.units:
                     yield self._completed(self._failures.rows(unit.original), schema, failed=True)
             elif self.whole_batches:
-                indexes = {index for unit in item.units for index in unit.indexes}
-                yield from (Failure(index, item.error) for index in sorted(indexes - failed))
+                indexes = {index for unit in failure.units for index in unit.indexes}
+                yield from (Failure(index, failure.error) for index in sorted(indexes - failed))
                 failed |= indexes
             else:
-                raise FailedRow(item.units[0].indexes[0], item.error)
+                raise FailedRow(failure.units[0].indexes[0], failure.error)
 
     def _items(self, units: Iterable[Unit]) -> Iterator[Item]:
         """Yields the batches of units after the steps."""

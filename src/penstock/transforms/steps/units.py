@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,6 @@ _TYPES = {
     "binary": pa.binary(),
     "string": pa.string(),
 }
-_MARKS = re.compile(r"://|\*")
-"""Parts of a URL or of a pattern of paths."""
 _MAP = pa.map_(pa.string(), pa.string())
 
 
@@ -61,13 +59,17 @@ class InputReader:
     def check(self) -> None:
         """Checks the format and the path of files. Raises UserError."""
         files = self.config.files
-        is_local = files is not None and _MARKS.search(files.path) is None
+        is_local = files is not None and "://" not in files.path and not has_magic(files.path)
         if files is not None and is_local and not locate(files.path, self._base).exists():
             raise OptionError.of(
                 "files", "path", message=f"there is no file {files.path}", code="missing-file"
             )
-        if self._codec is not None:
+        if self._codec is None:
+            return
+        try:
             self._codec.check()
+        except OptionError as error:
+            raise OptionError.inside("decode", error) from None
 
     def units(self, row: pa.RecordBatch, index: int) -> Iterator[Unit]:
         """Yields the batches of a row of the input."""

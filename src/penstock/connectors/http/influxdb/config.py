@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
 from penstock.connectors.http.config import HttpAuth, HttpUrl, SendingConfig
 from penstock.sdk import Config
-from penstock.sdk.columns.template import KeyTemplate
+from penstock.sdk.columns.template import Template
 
 FieldType = Literal["float", "integer", "unsigned", "string", "boolean"]
 PRECISIONS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -76,7 +76,7 @@ class InfluxdbSinkConfig(SendingConfig):
     """The database of InfluxDB 1, in place of `bucket`."""
     retention_policy: str | None = None
     """The retention policy of `database`. By default the one of the database."""
-    measurement: KeyTemplate
+    measurement: Template
     """The measurement. `{column}` is replaced by the value of the row."""
     tags: Columns = {}
     """The tags: a list of columns, or a map of tag to column. An empty text or a null is no tag."""

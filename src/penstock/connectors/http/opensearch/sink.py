@@ -16,6 +16,7 @@ from penstock.connectors.http.opensearch.writer import DocumentWriter
 from penstock.core.errors import OptionError, PenstockError, PlanError, raise_all
 from penstock.sdk import BatchId, Capability, Sink, Writer, registry
 from penstock.sdk.columns.checks import check_column, check_primary_key
+from penstock.sdk.database.names import invalid_name
 
 _RESERVED = frozenset(
     ["_id", "_index", "_source", "_routing", "_version", "_seq_no", "_primary_term", "_type",
@@ -66,6 +67,9 @@ class DocumentSink(Sink[DocumentSinkConfig]):
                 f'column "{name}" has the name of metadata of documents', code="reserved-column",
                 hint="Rename the column in a transform.",
             )  # fmt: skip
+        for name in columns.names:
+            if "\0" in name:
+                yield invalid_name(name.replace("\0", "\\0"), "a field of a document has no NUL")
         if self.mode == "upsert":
             yield from self._check_upsert()
 

@@ -16,7 +16,9 @@ from penstock.connectors.postgres.changes.messages import Parsed, parse
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.connection import connect_options
 from penstock.connectors.postgres.errors import translate_error
+from penstock.connectors.postgres.types import DIALECT
 from penstock.core.errors import Permanent, Transient
+from penstock.sdk.database.postgres_client import connect_postgres
 
 _DATA = struct.Struct(">cQQq")
 _KEEPALIVE = struct.Struct(">cQqB")
@@ -39,15 +41,16 @@ class ReplicationStream:
         self._last_response = time.monotonic()
         options = {**connect_options(config), "replication": "database"}
         try:
-            self._client = psycopg.connect(**options, autocommit=True)
+            self._client = connect_postgres(config.timeout, **options, autocommit=True)
             self._connection = self._client.pgconn
-            names = ",".join(f'"{name}"' for name in publications).replace("'", "''")
+            names = DIALECT.quote_all(publications).replace("'", "''")
             start = (
                 f'START_REPLICATION SLOT "{slot}" LOGICAL 0/0 '
                 f"(proto_version '1', publication_names '{names}')"
             )
             self._connection.send_query(start.encode())
-            result = self._connection.get_result()
+            results = self._client.wait(psycopg.generators.execute(self._connection))
+            result = results[0] if results else None
         except psycopg.Error as error:
             raise translate_error(error, config) or error from error
         if result is None or result.status != psycopg.pq.ExecStatus.COPY_BOTH:
@@ -88,14 +91,15 @@ class ReplicationStream:
             if length < 0:
                 raise self._ended()
             self._last_response = time.monotonic()
-            message = self._parse(bytes(data))
+            message = self._parse(data)
             if message is not None:
                 found.append(message)
         return found
 
-    def _parse(self, data: bytes) -> Parsed | None:
+    def _parse(self, content: memoryview) -> Parsed | None:
+        data = bytes(content)
         if data[:1] == b"w":
-            return parse(data[_DATA.size :])
+            return parse(data, _DATA.size)
         _, position, _, reply = _KEEPALIVE.unpack_from(data)
         self._reply_requested = self._reply_requested or bool(reply)
         # A keepalive follows the messages of all transactions before its position.

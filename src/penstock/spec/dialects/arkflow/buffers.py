@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.core.text import did_you_mean
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.plans import InputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
-from penstock.spec.dialects.options.reading import Reading
+from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree
+from penstock.spec.tree.nodes import Node, ScalarNode
+from penstock.sql.datafusion.table_names import plain_tables
 
 _THREADS = "Spark divides the work"
 _JOIN = options(
@@ -22,8 +25,8 @@ BUFFERS: dict[str, Options] = {
     "memory": options(
         "type!",
         "name",
-        "capacity!:integer = rows of a batch",
-        "timeout! = `batch.interval` of the sink",
+        "capacity!:positive = rows of a batch",
+        "timeout! = `batch.interval` of the sink, with `batch.min_records`",
     ),
     "tumbling_window": options(
         "type!",
@@ -36,10 +39,10 @@ BUFFERS: dict[str, Options] = {
     "sliding_window": options(
         "type!",
         "name",
-        "window_size:integer",
-        "slide_size:integer",
-        "size:integer",
-        "slide:integer",
+        "window_size:positive",
+        "slide_size:positive",
+        "size:positive",
+        "slide:positive",
         "interval = `batch.interval` of the sink",
         Option("join", "any", refused="ArkFlow has no such join"),
     ),
@@ -76,6 +79,29 @@ class BufferPlan:
         if 1 / rates[0] >= self.gap and self.window.get("join") is None:
             self.window |= {"size": 1, "slide": 1}
 
+    def records(self, plans: Sequence[InputPlan]) -> int | None:
+        """Returns the number of records of the inputs that fill the buffer; None without one."""
+        rows = self.window.get("rows")
+        capacity = _integer(rows) if isinstance(rows, ScalarNode) else 0
+        repeats = [plan.rows.get("repeat", 1) for plan in plans]
+        each = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], int) else 1
+        return -(-capacity // max(1, each)) or None
+
+    def check_tables(self, plans: Sequence[InputPlan], findings: Findings) -> None:
+        """Reports tables of the query of a join that are no inputs."""
+        join = self.window.get("join")
+        query = join.get("query") if isinstance(join, dict) else None
+        names = [plan.name for plan in plans if plan.name]
+        if not isinstance(query, ScalarNode):
+            return
+        for name in plain_tables(query.written):
+            if name not in names:
+                findings.error(
+                    f'there is no input "{name}"', query.location, code="unknown-input",
+                    hint=did_you_mean(name, names)
+                    or f"the inputs of the stream are: {', '.join(names) or 'none with a name'}",
+                )  # fmt: skip
+
     def never_ends(self, plans: Sequence[InputPlan]) -> bool:
         """Returns whether a generator without end has an interval below the gap of a session."""
         rates = [plan.source.get("rate") for plan in plans if not plan.is_bounded]
@@ -104,17 +130,7 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
     if type_ == "memory":
         return BufferPlan({"rows": reading.get("capacity")}, reading.seconds("timeout"))
     if type_ == "sliding_window":
-        size = reading.get("window_size") or reading.get("size")
-        slide = reading.get("slide_size") or reading.get("slide")
-        for name, value in (("window_size", size), ("slide_size", slide)):
-            if value is None:
-                reading.findings.error(
-                    f'{reading.subject} requires "{name}"', reading.node.location,
-                    code="missing-option",
-                )  # fmt: skip
-        return BufferPlan(
-            {"size": size, "slide": slide}, reading.seconds("interval"), is_whole=True
-        )
+        return _sliding(reading)
     if type_ == "session_window":
         gap = reading.seconds("gap")
         return BufferPlan({"join": _join(reading)}, None, is_whole=True, gap=gap)
@@ -125,6 +141,28 @@ def read_buffer(reading: Reading, type_: str) -> BufferPlan:
             f'{reading.subject} requires "interval"', reading.node.location, code="missing-option"
         )
     return BufferPlan({"join": _join(reading)}, seconds)
+
+
+def _sliding(reading: Reading) -> BufferPlan:
+    size = reading.get("window_size") or reading.get("size")
+    slide = reading.get("slide_size") or reading.get("slide")
+    for name, value in (("window_size", size), ("slide_size", slide)):
+        if value is None:
+            reading.findings.error(
+                f'{reading.subject} requires "{name}"', reading.node.location,
+                code="missing-option",
+            )  # fmt: skip
+    if slide is not None and 0 < _integer(size) < _integer(slide):
+        reading.findings.error(
+            f'"slide_size" of {reading.subject} is larger than window_size', slide.location,
+            hint="write a slide_size of at most the window_size",
+        )  # fmt: skip
+    return BufferPlan({"size": size, "slide": slide}, reading.seconds("interval"), is_whole=True)
+
+
+def _integer(node: Node | None) -> int:
+    value = node.data() if node is not None else None
+    return value if isinstance(value, int) else 0
 
 
 def _join(reading: Reading) -> Tree:

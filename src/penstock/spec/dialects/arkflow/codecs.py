@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.core.text import did_you_mean
 from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Findings, Reading
-from penstock.spec.dialects.options.trees import Tree
+from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
 
 AUTH = options(
@@ -67,10 +67,17 @@ def protobuf(reading: Reading) -> Tree:
     """Returns the format of Protobuf options."""
     return {
         "type": "protobuf",
-        "files": reading.texts("proto_inputs"),
+        "files": _files(reading),
         "includes": reading.texts("proto_includes"),
         "message": reading.get("message_type"),
     }
+
+
+def _files(reading: Reading) -> Tree:
+    """Returns the files with definitions, at their place."""
+    node = reading.get("proto_inputs")
+    texts: list[Tree] = [*reading.texts("proto_inputs")]
+    return to_node(texts, node) if node is not None else texts
 
 
 def read_auth(reading: Reading) -> Tree:

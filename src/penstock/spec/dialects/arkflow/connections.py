@@ -26,7 +26,9 @@ REDIS_MODE = options(
     Option("type", required=True, choices=("single", "cluster")), "url", "urls:list"
 )
 SSL = options(
-    Option("ssl_mode", choices=("disable", "prefer", "require", "verify_ca", "verify_full")),
+    Option("ssl_mode", choices=(
+        "disable", "prefer", "require", "verify_ca", "verify_full", "verify_identity",
+    )),
     "root_cert", "client_cert", "client_key",
 )  # fmt: skip
 
@@ -132,7 +134,8 @@ def database_tls(reading: Reading) -> Tree:
     return {
         "ca": ssl.get("root_cert"), "certificate": ssl.get("client_cert"),
         "key": ssl.get("client_key"),
-        "verify": mode.startswith("verify"), "verify_hostname": mode == "verify_full",
+        "verify": mode.startswith("verify"),
+        "verify_hostname": mode in {"verify_full", "verify_identity"},
     }  # fmt: skip
 
 

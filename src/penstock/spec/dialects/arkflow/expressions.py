@@ -70,8 +70,10 @@ def set_template(plan: OutputPlan, reading: Reading, name: str, option: str) -> 
     if value is not None:
         plan.sink[option] = _escaped(value)
     else:
-        plan.columns[option] = found
-        plan.sink[option] = f"{{{option}}}"
+        # A constant text, such as the key "topic", is not the name of a column.
+        column = f"__{option}__"
+        plan.columns[column] = found
+        plan.sink[option] = f"{{{column}}}"
 
 
 def _escaped(value: Tree) -> Tree:

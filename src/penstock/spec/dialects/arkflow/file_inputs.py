@@ -22,9 +22,10 @@ _STORE = options(
     "ha_config:map",
 )  # fmt: skip
 _QUERY = options("query!", "table")
+_FORMAT = options(Option("type", required=True, choices=FORMATS))
 FILE = options(
     *ENVELOPE, "input_type:map", "path", "store:map", "object_store:map", "query:any",
-    Option("format", choices=FORMATS), refused("ballista", _REMOTE),
+    Option("format", "any"), refused("ballista", _REMOTE),
 )  # fmt: skip
 """The options of the input `file`. Its flat form has the path and the format beside the type."""
 _DATABASE = options(
@@ -43,12 +44,17 @@ ONE_ROW: dict[str, Tree] = {"type": "memory", "rows": [{"run": 1}]}
 
 def read_file(reading: Reading) -> InputPlan:
     inner = reading.map("input_type", _FILE_TYPE) or reading
-    type_ = inner.text("format") or inner.text("type")
+    format_ = inner.map("format", _FORMAT) if inner.value("format") is not None and not (
+        inner.text("format")
+    ) else None  # fmt: skip
+    type_ = inner.text("format") or (format_ or inner).text("type")
     path = inner.text("path")
     if type_ == "file":
         type_ = path.rpartition(".")[2].lower()
         type_ = {"jsonl": "json", "ndjson": "json"}.get(type_, type_)
     if type_ not in FORMATS:
+        if reading.get("input_type") is not None and type_:
+            return InputPlan(ONE_ROW, is_bounded=True)
         reading.findings.error(
             f"{reading.subject} requires the format of the file", reading.node.location,
             code="missing-option", hint="add input_type: {type: json, path: ...}",
@@ -87,6 +93,9 @@ def _store(reading: Reading) -> Tree:
             ),
             "endpoint_url": store.get("endpoint"), "allow_http": store.get("allow_http"),
         }  # fmt: skip
+    for name in ("url", "endpoint"):
+        if type_ in {"gs", "az"} and store.get(name) is not None:
+            store.refuse(name, "Google Cloud Storage and Azure have their own addresses")
     if type_ == "gs":
         return {
             "type": "gs", "bucket": store.get("bucket_name"),

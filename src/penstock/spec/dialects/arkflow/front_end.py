@@ -20,7 +20,7 @@ from penstock.spec.tree.nodes import MappingNode
 from penstock.spec.yaml.parse import read_document
 
 _YAML = re.compile(r"""^["']?(?:streams|jobs)["']?[ \t]*:""", re.MULTILINE)
-_JSON = re.compile(r"""\A\s*\{.*["'](?:streams|jobs)["']\s*:""", re.DOTALL)
+_JSON = re.compile(r"""\A\s*\{(?:.*[\s,])?["']?(?:streams|jobs)["']?\s*:""", re.DOTALL)
 _TOML = re.compile(r"^\s*(?:\[\[?\s*(?:streams|jobs)\s*\]\]?|streams\s*=)", re.MULTILINE)
 _OWN = re.compile(r"""^["']?(?:sources|sinks|transforms)["']?[ \t]*:""", re.MULTILINE)
 
@@ -59,6 +59,8 @@ class ArkflowFrontEnd(DocumentFrontEnd):
         root = with_references(document.root)
         assert isinstance(root, MappingNode)
         pipeline = to_pipeline(root, findings)
+        if document.errors:
+            findings.errors = [error for error in findings.errors if error.code != "no-sources"]
         return replace(
             document,
             root=pipeline,

@@ -12,6 +12,7 @@ from penstock.spec.dialects.arkflow.plans import RAW, InputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
+from penstock.spec.tree.nodes import ScalarNode, SequenceNode
 
 FETCH = "Penstock reads batches of records by itself"
 _NATS_MODE = options(
@@ -30,7 +31,7 @@ _POINT = options(
         "type", required=True,
         choices=("coils", "discrete_inputs", "holding_registers", "input_registers"),
     ),
-    "name!", "address!:integer", "quantity:integer",
+    "name!", "address!:integer", "quantity:positive",
 )  # fmt: skip
 
 INPUTS: dict[str, Options] = {
@@ -51,14 +52,14 @@ INPUTS: dict[str, Options] = {
     "mqtt": options(
         *ENVELOPE,
         "host! = `url`",
-        "port!:integer = `url`",
+        "port!:positive = `url`",
         "client_id = the name of the client",
         "topics!:list = `topic`",
         "username = `auth`",
         "password = `auth`",
         "qos:integer = `qos`; other numbers are 1",
         "clean_session:boolean = `clean_start`",
-        "keep_alive:integer = `keep_alive`",
+        "keep_alive:natural = `keep_alive`",
         "tls:map = `tls`",
     ),
     "http": options(
@@ -73,8 +74,8 @@ INPUTS: dict[str, Options] = {
         *ENVELOPE,
         "context! = the payload",
         "interval! = `rate`, or the time of a poll",
-        "count:integer = the number of messages in all",
-        "batch_size:integer = the messages of a batch",
+        "count:natural = the number of messages in all",
+        "batch_size:positive = the messages of a batch",
     ),
     "memory": options(*ENVELOPE, "messages:list = `payloads`"),
     "modbus": options(
@@ -116,7 +117,7 @@ INPUTS: dict[str, Options] = {
     ),
     "sql": SQL,
     "websocket": options(
-        *ENVELOPE, "url! = `url`", "timeout:integer = `timeout`", "headers:map = `headers`"
+        *ENVELOPE, "url! = `url`", "timeout:natural = `timeout`", "headers:map = `headers`"
     ),
 }
 """The inputs and their options."""
@@ -162,6 +163,12 @@ def generate(reading: Reading) -> InputPlan:
 
 def memory(reading: Reading) -> InputPlan:
     node = reading.get("messages")
+    for item in node.items if isinstance(node, SequenceNode) else ():
+        if not isinstance(item, ScalarNode) or item.value is None:
+            reading.findings.error(
+                f"a message of {reading.subject} is a text", item.location, code="wrong-type",
+                hint="write JSON in quotes, as in '{\"a\": 1}'",
+            )  # fmt: skip
     return InputPlan({"type": "memory", "payloads": node if node is not None else [], **RAW},
                      is_bounded=True)  # fmt: skip
 

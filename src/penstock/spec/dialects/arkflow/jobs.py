@@ -19,7 +19,13 @@ JOB: Options = options(
     )),
 )  # fmt: skip
 """The options of a job."""
-OPERATOR = options("id!", "kind!", "config:map = a processor")
+OPERATOR = options(
+    "id!",
+    "kind!",
+    "config:map = a processor",
+    unneeded("stateful", _RUN),
+    unneeded("key_field", _RUN),
+)
 EDGE = options("id", "from!", "to!", unneeded("partitioned", _RUN))
 JOB_SOURCE = options(
     "operator_id!", "input_type = the type of the input", "config:map = the options of the input",

@@ -43,14 +43,14 @@ OUTPUTS: dict[str, Options] = {
     ),
     "http": options(
         *ENVELOPE, "url!", Option("method", choices=("get", "post", "put", "delete", "patch")),
-        "timeout_ms:integer", "retry_count:integer", "headers:map", "auth:map", "body_field",
+        "timeout_ms:natural", "retry_count:natural", "headers:map", "auth:map", "body_field",
     ),
     "influxdb": INFLUXDB,
     "mongodb": MONGODB,
     "mqtt": options(
-        *ENVELOPE, "host!", "port!:integer", "client_id", Option("topic", "any", True), "username",
+        *ENVELOPE, "host!", "port!:positive", "client_id", Option("topic", "any", True), "username",
         "password", "qos:integer", unneeded("clean_session", "a sink has no subscriptions"),
-        "keep_alive:integer", "retain:boolean", _VALUE_FIELD, "tls:map",
+        "keep_alive:natural", "retain:boolean", _VALUE_FIELD, "tls:map",
     ),
     "nats": options(*ENVELOPE, "url!", "mode!:map", "auth:map", _VALUE_FIELD),
     "pulsar": options(

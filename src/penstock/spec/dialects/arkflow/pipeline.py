@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from penstock.spec.dialects.arkflow.jobs import JOB, to_stream
+from penstock.spec.dialects.arkflow.names import NodeNames
 from penstock.spec.dialects.arkflow.streams import STREAM, StreamReader
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Findings, Reading
@@ -44,6 +45,7 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
     sections: dict[str, dict[str, Tree]] = {"sources": {}, "transforms": {}, "sinks": {}}
     items = [*_items(top, "streams"), *_streams_of_jobs(top)]
     known: set[str] = set()
+    names = NodeNames()
     for index, item in enumerate(items):
         if not isinstance(item, MappingNode):
             findings.error("expected a stream, found no map", item.location, code="wrong-type")
@@ -51,11 +53,11 @@ def to_pipeline(root: MappingNode, findings: Findings) -> MappingNode:
         count = len(findings.errors)
         reading = Reading(item, "the stream", STREAM, findings)
         prefix = _prefix(reading, index, len(items), known)
-        found = StreamReader(reading, prefix).read()
+        found = StreamReader(reading, prefix, names).read()
         if len(findings.errors) == count:
             for name, nodes in found.items():
                 sections[name] |= nodes
-    if not items and not _items(top, "jobs"):
+    if not items and not findings.errors:
         findings.error(
             "the file has no streams", top.where("streams"), code="no-sources",
             hint="add a stream with input, pipeline and output",
@@ -109,5 +111,4 @@ def _prefix(reading: Reading, index: int, count: int, known: set[str]) -> str:
     known.add(ident)
     if count == 1:
         return ""
-    name = re.sub(r"\W", "_", ident) if ident else f"stream_{index}"
-    return f"_{name}_" if name[:1].isdigit() else f"{name}_"
+    return f"{ident or f'stream_{index}'}_"

@@ -19,7 +19,7 @@ PROCESSORS: dict[str, Options] = {
     "json_to_arrow": options(*_FIELDS),
     "arrow_to_json": options(*_FIELDS),
     "sql": options("type!", "name", "query!", "table_name", "temporary_list:list"),
-    "batch": options("type!", "name", "count:integer", "timeout_ms:integer", "size:integer",
+    "batch": options("type!", "name", "count:positive", "timeout_ms:natural", "size:positive",
                      "interval"),
     "protobuf_to_arrow": options(*_FIELDS, "proto_inputs:list", "proto_includes:list",
                                  "message_type", "c:map"),
@@ -29,14 +29,16 @@ PROCESSORS: dict[str, Options] = {
         "type!", "name", "statement! = `code`",
         unneeded("timezone", "times without a zone are in UTC"),
     ),
-    "wasm": options("type!", "name", "path! = `module`", "function", "fuel:integer"),
+    "wasm": options("type!", "name", "path! = `module`", "function", "fuel:positive"),
     "python": options("type!", "name", "function!", "script", "module", "python_path:list"),
 }  # fmt: skip
 """The processors and their options."""
 _PROTOBUF = options(*PROTOBUF)
 
 TEMPORARIES: dict[str, Options] = {
-    "redis": options("type!", "name!", "mode!:map", "redis_type:map", Option("codec", "any", True)),
+    "redis": options(
+        "type!", "name!", "mode!:map", "redis_type:map", "codec:any = by default JSON"
+    ),
 }
 """The temporary inputs and their options."""
 _TEMPORARY_TYPE = options(Option("type", required=True, choices=("string", "list")))
@@ -48,7 +50,8 @@ def read_temporary(reading: Reading) -> dict[str, Tree]:
     kind = reading.map("redis_type", _TEMPORARY_TYPE)
     return {
         **redis_connection(reading), "kind": kind.text("type") if kind is not None else None,
-        "decode": read_codec(reading.get("codec"), reading.subject, reading.findings),
+        "decode": read_codec(reading.get("codec"), reading.subject, reading.findings)
+        or {"type": "json"},
     }  # fmt: skip
 
 

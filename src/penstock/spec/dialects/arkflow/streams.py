@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from penstock.core.names import quote_name
 from penstock.spec.dialects.arkflow import inputs, outputs, processors
@@ -10,6 +10,13 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, pace, re
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.components import read_component
 from penstock.spec.dialects.arkflow.file_inputs import FILE, FORMATS
+from penstock.spec.dialects.arkflow.names import NodeNames
+from penstock.spec.dialects.arkflow.node_rows import (
+    batch_times,
+    input_rows,
+    output_rows,
+    select_input,
+)
 from penstock.spec.dialects.arkflow.plans import VALUE, InputPlan, OutputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
@@ -34,8 +41,10 @@ Sections = dict[str, dict[str, Tree]]
 class StreamReader:
     """Makes the nodes of a stream. `prefix` is that of their names."""
 
-    def __init__(self, reading: Reading, prefix: str) -> None:
+    def __init__(self, reading: Reading, prefix: str, names: NodeNames) -> None:
         self.reading, self.prefix, self.findings = reading, prefix, reading.findings
+        self._all_names = names
+        self._names: dict[str, str] = {}
         self._sections: Sections = {"sources": {}, "transforms": {}, "sinks": {}}
 
     def read(self) -> Sections:
@@ -58,6 +67,7 @@ class StreamReader:
             self._sample(plans)
         if buffer is not None:
             buffer.adapt(plans)
+            buffer.check_tables(plans, self.findings)
             if buffer.never_ends(plans):
                 self.findings.warn(
                     "the session never ends: the input has a message within each gap",
@@ -69,19 +79,26 @@ class StreamReader:
         if pace(plans, seconds, whole=buffer is not None and buffer.is_whole):
             batch = {}
         source = self._sources(plans)
+        failures = output_rows(errors, "error_") if errors else None
         steps_node: dict[str, Tree] = {
             "type": "steps", "from": source,
-            "inputs": self._placed(_input_rows(plans), "input"),
+            "inputs": self._placed(input_rows(plans, buffer), "input"),
             "window": self._placed(buffer.window if buffer is not None else None, "buffer"),
-            "steps": steps or None, "output": self._placed(_rows(output), "output"),
-            "failures": self._placed(_rows(errors, "error_") if errors else None, "error_output"),
+            "steps": steps or None, "output": self._placed(output_rows(output), "output"),
+            "failures": self._placed(failures, "error_output"),
         }  # fmt: skip
         self._add("transforms", "pipeline", steps_node, self.reading.get("pipeline"))
-        self._sinks(output, errors, _times(batch))
+        times = batch_times(batch)
+        if times and buffer is not None:
+            times["min_records"] = buffer.records(plans)
+        self._sinks(output, errors, times)
         return self._sections
 
     def _name(self, part: str) -> str:
-        return f"{self.prefix}{part}"
+        """Returns the name of the node of a part."""
+        if part not in self._names:
+            self._names[part] = self._all_names.make(f"{self.prefix}{part}")
+        return self._names[part]
 
     def _placed(self, tree: Tree, part: str) -> Tree:
         """Returns data at the place of a part of the stream; None without any."""
@@ -174,9 +191,8 @@ class StreamReader:
         columns = list(dict.fromkeys(column for plan in plans for column in plan.columns))
         parts = []
         for plan in plans:
-            part = "".join(char if char.isalnum() else "_" for char in plan.name)
-            name = self._add("sources", f"input_{part}", plan.source, at)
-            parts.append(_select(name, plan, columns))
+            name = self._add("sources", f"input_{plan.name}", plan.source, at)
+            parts.append(select_input(name, plan, columns))
         query = {"type": "sql", "sql": " UNION ALL ".join(parts)}
         return self._add("transforms", "inputs", query, at)
 
@@ -261,7 +277,7 @@ class StreamReader:
     ) -> str:
         """Adds the rows of an output among those of the pipeline."""
         prefix = "" if others is not None else "error_"
-        columns = [f"`{prefix}{name}` AS `{name}`" for name in plan.columns]
+        columns = [f"{quote_name(prefix + name)} AS {quote_name(name)}" for name in plan.columns]
         if plan.is_payload:
             selected = ", ".join(["__payload__", *columns])
         else:
@@ -277,38 +293,3 @@ class StreamReader:
             known = sink.get("batch")
             sink["batch"] = {**(known if isinstance(known, dict) else {}), **batch}
         self._add("sinks", part, sink, self.reading.get(part))
-
-
-def _times(seconds: Mapping[str, float | None]) -> dict[str, Tree]:
-    """Returns the times of the batches of a sink, without unset ones."""
-    return {name: f"{round(time * 1e6)}us" for name, time in seconds.items() if time}
-
-
-def _input_rows(plans: Sequence[InputPlan]) -> Tree:
-    """Returns how rows become batches; None for a single input of messages."""
-    return {plan.name: plan.rows for plan in plans if plan.rows or len(plans) > 1} or None
-
-
-def _rows(plan: OutputPlan, prefix: str = "") -> dict[str, Tree]:
-    """Returns the rows of an output, as the transform `steps` makes them."""
-    columns = {f"{prefix}{name}": value for name, value in plan.columns.items()}
-    return {
-        "encode": plan.encode, "value": plan.value, "columns": columns or None,
-        "rows": plan.rows, "target": plan.table,
-        "infer": True if plan.infer else None,
-    }  # fmt: skip
-
-
-def _select(name: str, plan: InputPlan, columns: Sequence[str]) -> str:
-    """Returns the query of one of several inputs, with the columns of all."""
-    types = {VALUE: "BINARY", "counter": "BIGINT", "run": "BIGINT", "partition": "INT",
-             "offset": "BIGINT", "key": "BINARY", "timestamp": "TIMESTAMP",
-             "publish_time": "TIMESTAMP"}  # fmt: skip
-    selected = [
-        column
-        if column in plan.columns
-        else f"CAST(NULL AS {types.get(column, 'STRING')}) AS {column}"
-        for column in columns
-    ]
-    text = plan.name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"SELECT {', '.join(selected)}, '{text}' AS __input__ FROM {quote_name(name)}"

@@ -31,9 +31,9 @@ _FIELD = options(
 _TAG = options("field", "tag_name", "name", "value")
 INFLUXDB = options(
     *ENVELOPE, "url!", "org!", "bucket!", "token!", "measurement!", "fields!:list", "tags:list",
-    "timestamp_field", "batch_size:integer",
-    unneeded("flush_interval", "rows are written by batch of the run"), "retry_count:integer",
-    "timeout_ms:integer",
+    "timestamp_field", "batch_size:positive",
+    unneeded("flush_interval", "rows are written by batch of the run"), "retry_count:natural",
+    "timeout_ms:natural",
 )  # fmt: skip
 """The options of the output `influxdb`."""
 _TYPES = {"float": "DOUBLE", "integer": "BIGINT", "boolean": "BOOLEAN", "string": "STRING"}

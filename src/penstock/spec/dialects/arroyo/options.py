@@ -142,7 +142,7 @@ def _check_required(options: Mapping[str, Option], connector: Connector, kind: K
 def _check_registry(file: File, options: Mapping[str, Option], connector: Connector) -> None:
     """Raises SpecError at a format that needs a schema registry if there is none."""
     flag = next((options[name] for name in REGISTERED if name in options), None)
-    if flag is None or {"connection", PROFILE} & options.keys() or connector.type != "kafka":
+    if flag is None or connector.type != "kafka":
         return
     has_url = any(name.endswith(("registry.endpoint", "registry.url")) for name in options)
     if is_true(text_of(flag)) and not has_url:

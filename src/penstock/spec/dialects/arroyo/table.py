@@ -72,8 +72,9 @@ _STATEMENTS: Mapping[str, str] = {
     "METADATA FROM": "`metadata` of the source",
     "WATERMARK FOR": "`watermark` of the source",
     "PARTITIONED BY": "`partition_by`; transforms with `iceberg`",
-    "connection profile": "an entry of `connections`, named by `connection_profile`",
-    "connection table": "`CREATE TABLE` with `connection_profile`",
+    "connection profile": "an entry of `connections`, named by `connection_profile`; "
+    "`penstock convert` prints those of the web API",
+    "connection table": "`CREATE TABLE`; `penstock convert` prints those of the web API",
     "UDF in Python": "`CREATE FUNCTION` with `arroyo_udf`",
     "UDF in Rust": "missing: there is no compiler; write the function in Python",
 }
@@ -94,8 +95,8 @@ _FUNCTIONS: Mapping[str, str] = {
     "scalar functions of DataFusion": "the same answers, or a difference in the table of functions",
     "aggregates of DataFusion": "the same answers, or a difference in the table of functions",
     "approx_distinct": "HyperLogLog++ with an error of about 1 %",
-    "approx_percentile_cont, approx_median": "a value of the input near the rank; DataFusion "
-    "interpolates between the centroids of a t-digest",
+    "approx_percentile_cont, approx_median": "a value of the input, whose rank differs by at most "
+    "0.01 %; DataFusion interpolates between the centroids of a t-digest",
     "functions of JSON": "the same",
     "extract_json, extract_json_string, get_first_json_object": "the same",
     "multi_hash": "16 bytes, of another algorithm",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+LEAST = {"natural": 0, "positive": 1}
+"""The kinds of options that are integers with a minimum."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a map of its file."""
+    """The options of a map of its file. In a `closed` one an unknown option is an error."""
 
     options: Sequence[Option]
+    closed: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -40,6 +44,11 @@ class Options:
 def options(*items: Option | str) -> Options:
     """Returns options. A text is `name`, `!` if required, `:kind`, and `= its reading`."""
     return Options([item if isinstance(item, Option) else _parse(item) for item in items])
+
+
+def closed_options(*items: Option | str) -> Options:
+    """Returns options of a map in which an unknown option is an error."""
+    return replace(options(*items), closed=True)
 
 
 def _parse(text: str) -> Option:

@@ -10,8 +10,9 @@ from typing import Any
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
-from penstock.spec.dialects.options.declarations import Option, Options
-from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from penstock.spec.dialects.options.declarations import LEAST, Option, Options
+from penstock.spec.front_end import IGNORED
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
 _HUMAN = re.compile(r"(\d+)\s*([a-zA-Zµ]+)")
 _UNITS = {
@@ -22,6 +23,8 @@ _UNITS = {
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     **dict.fromkeys(("w", "week", "weeks"), 604800.0),
+    **dict.fromkeys(("M", "month", "months"), 2630016.0),
+    **dict.fromkeys(("y", "year", "years"), 31557600.0),
 }  # fmt: skip
 
 
@@ -137,16 +140,13 @@ class Reading:
         for entry in self.node.entries:
             option = self.options.find(entry.name)
             if option is None:
-                self.findings.warn(
-                    f'{self.subject} has no option "{entry.name}", which is ignored',
-                    entry.key.location, code="unknown-option",
-                    hint=did_you_mean(entry.name, self.options.names),
-                )  # fmt: skip
+                self._report_unknown(entry)
             elif option.unneeded and entry.value.data() is not None:
                 self.findings.warn(
                     f'"{entry.name}" of {self.subject} has no effect: {option.unneeded}',
                     entry.key.location,
                 )
+                self._check_value(option, entry.value)
             elif option.refused and entry.value.data() is not None:
                 self.refuse(entry.name, option.refused)
             else:
@@ -160,6 +160,14 @@ class Reading:
                     code="missing-option",
                     hint=f'rename "{similar}"' if similar else f"add {option.name}: ...",
                 )  # fmt: skip
+
+    def _report_unknown(self, entry: Entry) -> None:
+        report = self.findings.error if self.options.closed else self.findings.warn
+        ending = "" if self.options.closed else IGNORED
+        report(
+            f'{self.subject} has no option "{entry.name}"{ending}', entry.key.location,
+            code="unknown-option", hint=did_you_mean(entry.name, self.options.names),
+        )  # fmt: skip
 
     def _check_value(self, option: Option, node: Node) -> None:
         problem = next(_problems(option, node), None)
@@ -176,6 +184,11 @@ def _problems(option: Option, node: Node) -> Iterator[str]:
         return
     if option.choices and str(value).lower() not in option.choices:
         yield f"one of {', '.join(option.choices)}, found {value}"
+    least = LEAST.get(option.kind)
+    if least is not None:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            yield f"an integer of at least {least}"
+        return
     kinds: dict[str, tuple[type | tuple[type, ...], str]] = {
         "integer": (int, "an integer"),
         "boolean": (bool, "true or false"),

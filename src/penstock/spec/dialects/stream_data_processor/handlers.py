@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, plural
 from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree
@@ -68,11 +68,19 @@ def read_handler(node: Node | None, findings: Findings, above: Node) -> dict[str
     return None if found is None else {"type": found[0], **READERS[found[0]](found[1])}
 
 
-def _span(reading: Reading, name: str, unit: str = "s") -> Tree:
-    """Returns a duration; an integer has a unit."""
+def _span(reading: Reading, name: str, at_least: int = 0) -> Tree:
+    """Returns a duration; an integer is in seconds."""
     node = reading.get(name)
     value = None if node is None else node.data()
-    return f"{value}{unit}" if type(value) is int else node
+    if type(value) is not int:
+        return node
+    if value < at_least:
+        reading.findings.error(
+            f'"{name}" of {reading.subject} expects at least {plural(at_least, "second")}, found '
+            f"{value}",
+            reading.where(name),
+        )  # fmt: skip
+    return f"{max(value, at_least)}s"
 
 
 def _nanoseconds(reading: Reading, name: str) -> Tree:
@@ -149,7 +157,7 @@ def _entries(reading: Reading, name: str) -> list[tuple[str, Node]]:
 
 def _window(reading: Reading) -> dict[str, Tree]:
     return {
-        "period": _span(reading, "period"), "every": _span(reading, "every"),
+        "period": _span(reading, "period", 1), "every": _span(reading, "every", 1),
         "fill_period": reading.get("fill_period"),
     }  # fmt: skip
 

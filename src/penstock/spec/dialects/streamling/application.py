@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.spec.dialects.options.declarations import (
-    Option,
-    Options,
-    options,
-    refused,
-    unneeded,
-)
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 
 _STATE = "offsets are in the state directory of the run (`runtime.state`)"
 _BATCHES = "Spark makes batches of the rows that have arrived"
@@ -40,14 +34,14 @@ _SERVER = ("host = `url`", "port = `url`", "user = `auth.username`", "db = `url`
 SETTINGS: Mapping[str, Options] = {
     "": options(
         "application_id = the name of the pipeline, if it is set",
-        unneeded("log_format", "run with --log json"),
+        "log_format = text or json, in the log of `penstock streamling`",
         "pipeline_definition_location = the file of `penstock streamling` without a file",
         unneeded("record_batch_interval_ms", _BATCHES),
         unneeded("record_batch_size", _BATCHES),
-        unneeded("num_records_before_stop", f"{_TEST}; run with --until-caught-up"),
+        "num_records_before_stop = `penstock streamling` stops at the latest offsets of the start",
         unneeded("internal_buffer_size", _BATCHES),
         unneeded("checkpoint_interval_sec", "each batch is a checkpoint"),
-        unneeded("enforce_primary_keys", "a sink that needs a key reports that it is missing"),
+        "enforce_primary_keys:boolean = a sink of a database without a primary key is an error",
         unneeded("live_data_inspect_enabled", _INSPECT),
         unneeded("admin_api_port", _INSPECT),
         "job_mode:boolean = a hybrid source ends after its bounded phases",
@@ -71,13 +65,14 @@ SETTINGS: Mapping[str, Options] = {
     ),
     "wasm_script": options(unneeded("runtime_wasm_file_path", "scripts run in V8")),
     "plugin": options(
-        "path = `function_files`, if it is a Python file",
+        "path = `plugins`, if it is a Python file or a directory of them",
         unneeded("channel_capacity", _BATCHES),
         "preprocessor_ids:list = functions in Python that change the text of the file",
         "preprocessor_options:map = their options",
-        refused("side_output_ids", "read the source with another sink or transform"),
-        refused("side_output_options", "read the source with another sink or transform"),
+        "side_output_ids:list = `side_outputs` in Python, one for each source",
+        "side_output_options:map = their options",
     ),
+    "plugin.*": options("* = an option of the plugin of this name"),
     "kafka_source": options(
         *_KAFKA, "consumer_group_id = `group`, followed by the name of the source",
         unneeded("lag_report_interval_ms", _PUSH),
@@ -96,7 +91,7 @@ SETTINGS: Mapping[str, Options] = {
         "batch_flush_interval = `batch.interval`", "compression = `compression`",
         unneeded("compression_level", "zstd and lz4 have a level of their own"),
     ),
-    "print_sink": options("sample_every:integer = the transform `sample`"),
+    "print_sink": options("sample_every:integer = `every`"),
     "postgres_sink": options(
         *_SERVER, "pass = `auth.password`", "batch_flush_interval = `batch.interval`",
         "batch_size:integer = `batch.max_records`", "statement_timeout_secs:integer = `timeout`",

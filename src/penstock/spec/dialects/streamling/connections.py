@@ -11,6 +11,8 @@ from penstock.spec.dialects.streamling.settings import Settings
 
 JSON: Mapping[str, Tree] = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
 """The format of JSON: explicit nulls, and times without a zone."""
+WRITTEN: Mapping[str, Tree] = {**JSON, "binary": "hex"}
+"""The format of sinks. Responses of requests have base64, as Penstock reads it."""
 _TLS: Mapping[str, Tree] = {
     "disable": None, "allow": None, "prefer": None,
     "require": {"verify": False, "verify_hostname": False},
@@ -83,24 +85,25 @@ class _Defaults:
 def _postgres(
     settings: Settings, sections: tuple[str, ...], password: str, defaults: _Defaults
 ) -> dict[str, Tree]:
-    def written(name: str, default: str) -> str:
+    def written(option: str, default: str) -> str:
         return next(
-            (settings.written(path) for s in sections if settings.find(path := f"{s}.{name}")),
+            (settings.written(path) for s in sections if settings.find(path := f"{s}.{option}")),
             default,
         )
 
     paths = [f"{section}.sslmode" for section in sections]
     mode = next((settings.text(p) for p in paths if settings.find(p)), defaults.sslmode)
     host, port = written("host", defaults.host), written("port", "5432")
-    database = written("db", defaults.db)
+    name = written("db", defaults.db)
     secrets = (settings.secret(f"{section}.{password}") for section in sections)
     secret: Tree = next((each for each in secrets if each is not None), "")
     return {
-        "url": f"postgresql://{host}:{port}/{_database(database)}",
+        "url": f"postgresql://{host}:{port}/{database(name)}",
         "tls": _TLS.get(mode.lower(), True),
         "auth": {"username": written("user", "graph-node"), "password": secret},
     }
 
 
-def _database(name: str) -> str:
+def database(name: str) -> str:
+    """Returns the name of a database in a URL. A variable stays as it is."""
     return name if name.startswith("${") else quote(name)

@@ -23,7 +23,10 @@ NAME = "streamling"
 class StreamlingFrontEnd(DocumentFrontEnd):
     """The front end of Streamling's files. It imports their reading on use."""
 
-    hints = {"unread": "remove {node}, or connect it to a transform or a sink"}
+    hints = {
+        "unread": "remove {node}, or connect it to a transform or a sink",
+        "unknown-type": "write the plugin in Python, and set STREAMLING__PLUGIN__PATH to its file",
+    }
 
     def accepts(self, path: str) -> bool:
         """Returns whether a node of a file has words that only Streamling has."""
@@ -38,6 +41,11 @@ class StreamlingFrontEnd(DocumentFrontEnd):
             return is_streamling(parse_document(text, path).root)
         except (SpecError, ValidationErrors):
             return False
+
+    def setting(self, name: str) -> str:
+        from penstock.spec.dialects.streamling.settings import read_settings
+
+        return read_settings(Findings(), Location("", 1, 1)).text(name)
 
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
@@ -59,6 +67,10 @@ class StreamlingFrontEnd(DocumentFrontEnd):
         root = map_scalars(document.root, _literal)
         assert isinstance(root, MappingNode)
         pipeline = to_pipeline(root, settings, findings)
+        if document.errors:
+            # An option may be missing because it is in the part that could not be parsed.
+            found = [error for error in findings.errors if error.code != "missing-option"]
+            findings.errors[:] = found
         return replace(
             document,
             root=pipeline,

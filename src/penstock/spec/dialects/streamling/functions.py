@@ -1,7 +1,8 @@
 """Functions of Streamling's SQL as functions in Python.
 
-Integers of 256 bits are texts of decimal digits. A result beyond the range, a null and a division
-by zero are errors of the row.
+Those with the prefix `flink_` are of calls that `calls.py` translates. Integers of 256 bits are
+texts of decimal digits. A result beyond the range, a null and a division by zero are errors of the
+row.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from penstock.spec.dialects.options.trees import Tree
-from penstock.spec.tree.nodes import ScalarNode
 
 _RANGES = {"u": ("0", "2**256 - 1"), "i": ("-2**255", "2**255 - 1")}
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
@@ -27,6 +27,7 @@ quotient = abs(first) // abs(second)
 quotient = quotient if (first < 0) == (second < 0) else -quotient
 result = {result}
 """
+_COMPARED = "return (int(a) > int(b)) - (int(a) < int(b))\n"
 _TO_INT64 = """\
 number = int(a)
 if 0 <= number < 2**64:
@@ -76,6 +77,14 @@ def _function(args: Mapping[str, str], returns: str, body: str, **options: Tree)
     return {"args": args, "returns": returns, "code": body, **options}
 
 
+def _library(call: str, args: Mapping[str, str], returns: str, **options: Tree) -> dict[str, Tree]:
+    """Returns a function of `library/`, as `texts.split`."""
+    module, _, name = call.partition(".")
+    path = f"penstock.spec.dialects.streamling.library.{module}"
+    body = f"from {path} import {name}\nreturn {name}({', '.join(args)})\n"
+    return _function(args, returns, body, **options)
+
+
 def _of_256_bits(kind: str) -> dict[str, dict[str, Tree]]:
     low, high = _RANGES[kind]
     checked = _CHECKED.format(low=low, high=high, name=kind)
@@ -90,9 +99,12 @@ def _of_256_bits(kind: str) -> dict[str, dict[str, Tree]]:
     for name, result in (("div", "quotient"), ("mod", "first - quotient * second")):
         body = _DIVIDED.format(result=result) + checked
         found[f"{kind}256_{name}"] = _function(two, "STRING", body)
+    found[f"{kind}256_compare"] = _function(two, "INT", _COMPARED, skip_nulls=True)
     return found
 
 
+_TEXT = {"text": "STRING"}
+_AT_PATH = {**_TEXT, "path": "STRING"}
 _SIGNED = _CHECKED.format(low=_RANGES["i"][0], high=_RANGES["i"][1], name="i")
 FUNCTIONS: Mapping[str, Mapping[str, Tree]] = {
     **_of_256_bits("u"), **_of_256_bits("i"),
@@ -109,29 +121,51 @@ FUNCTIONS: Mapping[str, Mapping[str, Tree]] = {
     "reverse_bytes32": _function({"data": "BINARY"}, "BINARY", "return data[::-1]\n",
                                  skip_nulls=True),
     "uuid7": _function({}, "STRING", _UUID7, deterministic=False),
+    "_gs_xxhash": _library("hashes.xxhash", _TEXT, "STRING", dependencies=["xxhash"]),
+    "_gs_keccak256": _library("hashes.keccak256", _TEXT, "STRING", dependencies=["pycryptodome"]),
+    "split_index": _library(
+        "texts.split_index", {**_TEXT, "delimiter": "STRING", "index": "INT"}, "STRING"
+    ),
+    "flink_split": _library("texts.split", {**_TEXT, "delimiter": "STRING"}, "ARRAY<STRING>"),
+    "flink_instr": _library(
+        "texts.instr", {**_TEXT, "part": "STRING", "start": "INT", "occurrence": "INT"}, "INT"
+    ),
+    "json_quote": _library("json_texts.quote", _TEXT, "STRING"),
+    "json_unquote": _library("json_texts.unquote", _TEXT, "STRING"),
+    "flink_json": _library("json_texts.compact", _TEXT, "STRING"),
+    "flink_try_json": _library("json_texts.try_compact", _TEXT, "STRING"),
+    "flink_is_json": _library("json_texts.is_json", {**_TEXT, "kind": "STRING"}, "BOOLEAN"),
+    "flink_json_exists": _library(
+        "json_texts.exists", {**_AT_PATH, "on_error": "STRING"}, "BOOLEAN"
+    ),
+    "flink_json_value": _library("json_texts.value", {
+        **_AT_PATH, "on_empty": "STRING", "empty_default": "STRING", "on_error": "STRING",
+        "error_default": "STRING",
+    }, "STRING"),
+    "flink_json_query": _library("json_texts.query", {
+        **_AT_PATH, "wrapper": "STRING", "on_empty": "STRING", "on_error": "STRING",
+    }, "STRING"),
+    "flink_json_array": _library(
+        "json_texts.array", {"items": "ARRAY<STRING>", "absent": "BOOLEAN"}, "STRING"
+    ),
+    "flink_json_object": _library("json_texts.object_", {
+        "keys": "ARRAY<STRING>", "items": "ARRAY<STRING>", "absent": "BOOLEAN",
+    }, "STRING"),
 }  # fmt: skip
 """The functions that Penstock has."""
 MISSING: Mapping[str, str] = {
+    "_gs_json_objects_to_clickhouse_tuples": "write the text of the tuples with concat",
     **dict.fromkeys(
-        ("_gs_xxhash", "_gs_keccak256"), "write the hash in Python with a package of it"
-    ),
-    **dict.fromkeys(
-        ("array_filter", "array_filter_first", "array_filter_in", "array_enumerate",
-         "array_struct_field", "_gs_zip_arrays", "_gs_map_to_array_struct"),
-        "write `filter`, `transform`, `arrays_zip` or `map_entries` of Spark",
-    ),
-    "_gs_generate_series": "write `generate_series`",
-    "_gs_split_string_to_array": "write `string_to_array`",
-    **dict.fromkeys(
-        ("_gs_json_objects_to_clickhouse_tuples", "coalesce_meta", "to_large_list", "json_string"),
-        "write the expression in SQL, or a function in Python",
+        ("json_arrayagg", "json_arrayagg_absent_on_null", "json_objectagg",
+         "json_objectagg_absent_on_null"),
+        "write to_json(array_agg(a))",
     ),
 }  # fmt: skip
-"""Functions that Penstock does not have, each with the reason."""
+"""Functions that Penstock does not have, each with the expression to write."""
 _CALL = re.compile(r"\b(\w+)\s*\(")
 
 
-def called_functions(texts: Iterable[ScalarNode]) -> dict[str, Tree] | None:
+def called_functions(texts: Iterable[str]) -> dict[str, Tree] | None:
     """Returns the functions that queries call, by name; None without any."""
-    names = {name.lower() for text in texts for name in _CALL.findall(text.written)}
+    names = {name.lower() for text in texts for name in _CALL.findall(text)}
     return {name: FUNCTIONS[name] for name in FUNCTIONS if name in names} or None

@@ -10,6 +10,7 @@ from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.streamling.queries import OPERATION, Reference
 from penstock.spec.dialects.streamling.settings import Settings
+from penstock.spec.dialects.streamling.wide_operators import kinds_of_columns
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
 
 _LONGEST = 50
@@ -26,6 +27,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "create": ("topic_partitions",), "engine": ("version_column_name",), "sql": ("filter",),
     "column_types": ("schema_override", "schema_overrides"), "labels": ("telemetry",),
     "batch": ("batch_flush_interval", "batch_size"), "cache": ("cache_refresh_debounce_ms",),
+    "start_offsets": ("offset_table",), "deletes": ("append_only_mode",),
     "storage": ("backend_entity_name",), "reject": ("skip_on_error",), "every": ("sample_every",),
 }  # fmt: skip
 """The options of the file that an option is made of, if they have other names."""
@@ -90,6 +92,20 @@ class Pipeline:
         """Returns the node that `from` names, as the text of the file if there is none."""
         name = reading.text("from")
         return self.names.get(name.lower(), name)
+
+    def wide_columns(self, fact: Fact, seen: Collection[str] = ()) -> dict[str, str]:
+        """Returns the columns with integers of 256 bits that a node reads, by their kinds."""
+        found: dict[str, str] = {}
+        for name in fact.inputs:
+            source = self.facts.get(name)
+            if source is None or name in seen:
+                continue
+            columns = self.wide_columns(source, (*seen, name))
+            text = source.node.get("sql")
+            if source.type == "sql" and isinstance(text, ScalarNode):
+                columns = kinds_of_columns(text.written, columns)
+            found |= columns
+        return found
 
     def primary_key(self, name: str) -> list[str]:
         """Returns the key of a node of the file: its own, or that of its input; empty without."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.core.location import Location
+from penstock.core.names import derived_name
 from penstock.core.text import did_you_mean
 from penstock.spec.dialects.options.declarations import Option, Options, options
 from penstock.spec.dialects.options.reading import Findings, Reading
@@ -28,6 +31,7 @@ _KNOWN: Mapping[str, Mapping[str, Options]] = {
 _READERS = {
     "source": sources.READERS, "transform": transforms.READERS, "sink": sinks.READERS,
 }  # fmt: skip
+_TRUTH = ("true", "false")
 _OTHERS = ("tests", "runtime")
 """Sections of Penstock that a companion file or the file itself may have."""
 
@@ -44,8 +48,7 @@ def to_pipeline(root: MappingNode, settings: Settings, findings: Findings) -> Ma
     if only_tests:
         return root
     top = Reading(MappingNode(entries, root.location, root.base), "the file", TOP, findings)
-    facts = list(_facts(top, findings))
-    _check_names(facts, findings)
+    facts = list(_with_own_names(list(_facts(top, findings)), findings))
     pipeline = Pipeline(settings, findings, _readable(facts), _names(facts))
     _check_inputs(facts, pipeline)
     for fact in facts:
@@ -56,9 +59,7 @@ def to_pipeline(root: MappingNode, settings: Settings, findings: Findings) -> Ma
               root.location, root.base))
         for name, nodes in pipeline.sections.items() if nodes
     ]  # fmt: skip
-    return MappingNode(
-        (*_head(root, settings, facts), *sections, *others), root.location, root.base
-    )
+    return MappingNode((*_head(root, pipeline), *sections, *others), root.location, root.base)
 
 
 def _unwrapped(root: MappingNode) -> MappingNode:
@@ -70,25 +71,43 @@ def _unwrapped(root: MappingNode) -> MappingNode:
     return MappingNode((*others, *inner.entries), root.location, root.base)
 
 
-def _head(root: MappingNode, settings: Settings, facts: Sequence[Fact]) -> Iterator[Entry]:
+def _head(root: MappingNode, pipeline: Pipeline) -> Iterator[Entry]:
     """Yields the name of the pipeline, the functions of its queries and those of its plugins."""
-    texts = [text for fact in facts if isinstance(text := fact.node.get("sql"), ScalarNode)]
+    settings = pipeline.settings
+    nodes = [entry.value for entry in pipeline.sections["transforms"].values()]
+    queries = [node.get("sql") for node in nodes if isinstance(node, MappingNode)]
+    texts = [query.written for query in queries if isinstance(query, ScalarNode)]
     tree: dict[str, Tree] = {
         "name": settings.written("application_id") or root.get("name"),
         "functions": called_functions(texts),
-        "function_files": _function_files(settings),
+        "plugins": _plugin_files(settings),
+        "side_outputs": _side_outputs(pipeline),
     }
     node = to_node(tree, root)
     assert isinstance(node, MappingNode)
     yield from node.entries
 
 
-def _function_files(settings: Settings) -> Sequence[str] | None:
+def _plugin_files(settings: Settings) -> Sequence[str] | None:
     path = Path(settings.text("plugin.path"))
     if path.suffix == ".py":
         return [str(path.absolute())]
     files = sorted(path.glob("*.py")) if settings.text("plugin.path") and path.is_dir() else []
     return [str(file.absolute()) for file in files] or None
+
+
+def _side_outputs(pipeline: Pipeline) -> dict[str, Tree] | None:
+    """Returns a side output of each id of the settings for each source; None without any."""
+    settings = pipeline.settings
+    found: dict[str, Tree] = {}
+    sources = [fact for fact in pipeline.facts.values() if fact.kind == "source"]
+    for id_ in settings.items("plugin.side_output_ids"):
+        options = settings.below(f"plugin.side_output_options.{id_.lower()}")
+        for fact in sources:
+            node = pipeline.names[fact.name.lower()]
+            tree: dict[str, Tree] = {"type": id_, "from": node, **options}
+            found[derived_name(re.sub(r"\W", "_", id_), f"_{node}")] = tree
+    return found or None
 
 
 def _facts(top: Reading, findings: Findings) -> Iterator[Fact]:
@@ -136,17 +155,18 @@ def _names(facts: Sequence[Fact]) -> dict[str, str]:
     return readable | {f"sinks.{name}": written for name, written in written.items()}
 
 
-def _check_names(facts: Sequence[Fact], findings: Findings) -> None:
+def _with_own_names(facts: Sequence[Fact], findings: Findings) -> Iterator[Fact]:
+    """Yields the nodes, without sources and transforms that have the name of an earlier one."""
     seen: dict[str, Fact] = {}
     for fact in facts:
-        if fact.kind == "sink":
+        first = fact if fact.kind == "sink" else seen.setdefault(fact.name.lower(), fact)
+        if first is fact:
+            yield fact
             continue
-        first = seen.setdefault(fact.name.lower(), fact)
-        if first is not fact:
-            findings.error(
-                f'two nodes have the name "{fact.name}"', fact.key.location,
-                code="duplicate-name", hint=f"the {first.kind} is at {first.key.location}",
-            )  # fmt: skip
+        findings.error(
+            f'two nodes have the name "{fact.name}"', fact.key.location,
+            code="duplicate-name", hint=f"the {first.kind} is at {first.key.location}",
+        )  # fmt: skip
 
 
 def _check_inputs(facts: Sequence[Fact], pipeline: Pipeline) -> None:
@@ -184,10 +204,28 @@ def _read(fact: Fact, pipeline: Pipeline) -> None:
     known = _KNOWN[fact.kind]
     if fact.type in known:
         subject = f"{fact.subject} ({fact.type})"
-        reading = Reading(fact.node, subject, known[fact.type], pipeline.findings)
+        node = _typed(fact.node, known[fact.type])
+        reading = Reading(node, subject, known[fact.type], pipeline.findings)
         _READERS[fact.kind][fact.type](fact, reading, pipeline)
     elif not plugins.unknown_type(fact, list(known), pipeline):
         plugins.plugin(fact, fact.node, pipeline)
+
+
+def _typed(node: MappingNode, known: Options) -> MappingNode:
+    """Returns a node whose numbers and truth values may be texts in quotes: `batch_size: "5"`."""
+    entries = []
+    for entry in node.entries:
+        option, value = known.find(entry.name), entry.value
+        if option is not None and isinstance(value, ScalarNode) and isinstance(value.value, str):
+            value = replace(value, value=_value_of(value.value.strip(), option.kind))
+        entries.append(replace(entry, value=value))
+    return MappingNode(tuple(entries), node.location, node.base)
+
+
+def _value_of(text: str, kind: str) -> str | int | bool:
+    if kind == "integer" and re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    return text.lower() == "true" if kind == "boolean" and text.lower() in _TRUTH else text
 
 
 def _check_job(facts: Sequence[Fact], pipeline: Pipeline) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from penstock.core.location import Location
-from penstock.core.names import derived_name
+from penstock.core.names import derived_name, quote_name
 from penstock.core.text import did_you_mean
-from penstock.spec.dialects.options.declarations import Options, options, refused, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
@@ -17,6 +17,7 @@ from penstock.spec.dialects.streamling.settings import Settings
 from penstock.spec.dialects.streamling.sinks import SinkNodes
 from penstock.spec.dialects.streamling.telemetry import read_labels
 from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode
+from penstock.sql.text.quoting import quote
 
 _ROWS = "rows are passed on as they arrive"
 _MEMORY = "received changes are in the journal of the run"
@@ -44,18 +45,20 @@ PLUGINS: Mapping[str, Options] = {
     ),
     "mysql_sink": options(
         *_LOGIN, "user! = `auth.username`", "table! = `table`",
-        "primary_key = `primary_key`", refused("on_conflict", "rows replace rows of their key"),
+        "primary_key = `primary_key`",
+        Option("on_conflict", choices=("update",), reading="`mode: upsert`; nothing is missing"),
         "sslmode = `tls`", "batch_size = `batch.max_records`",
     ),
     "sqs": options(
         "queue_url! = `queue`", "region = `region`", "endpoint_url = `endpoint_url`", *_KEYS,
-        refused("one_row_per_request", "a message has one row"),
+        unneeded("one_row_per_request", "a message has one row"),
     ),
     "postgres_cdc_source": options(
         *_LOGIN, "username! = `auth.username`", "table! = `table`", "slot_name! = `slot`",
         "publication_name! = `publication`",
         unneeded("auto_create_publication", "a missing publication is created"),
-        refused("emit_update_before_row", "updates have the row before with REPLICA IDENTITY FULL"),
+        Option("emit_update_before_row", "any", choices=("false",),
+               reading="no effect; true is missing: the changes have the rows after updates only"),
         unneeded("memory_backpressure_enabled", _MEMORY),
         unneeded("memory_backpressure_activate_threshold", _MEMORY),
         unneeded("memory_backpressure_resume_threshold", _MEMORY),
@@ -76,6 +79,7 @@ ENVELOPE: Options = options(
     unneeded("parallelism", "Spark divides the work among its tasks"),
 )  # fmt: skip
 """The options that every node of a plugin has."""
+_NUMBER = "__number"
 _KIND_OF = {"source": "sources", "transform": "transforms", "sink": "sinks"}
 
 
@@ -150,26 +154,38 @@ def _component(fact: Fact, outer: Reading, own: MappingNode, pipeline: Pipeline)
 
 
 def random_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
-    """Adds random rows."""
+    """Adds random rows, of which the last two of a batch are an update and a delete."""
     sleep, size = inner.text("batch_sleep_ms", "1000"), inner.text("record_batch_size", "10")
     rows = inner.text("max_rows", "100")
-    is_paced = sleep.isdigit() and size.isdigit() and int(sleep) > 0
+    is_paced = sleep.isdigit() and int(sleep) > 0
+    if not (size.isdigit() and int(size) > 0):
+        inner.findings.error(
+            f'"record_batch_size" of {fact.subject} expects a positive integer, found {size}',
+            inner.where("record_batch_size"),
+        )
+        return
+    name = pipeline.names[fact.name.lower()]
+    records = derived_name(name, "_records")
     tree: dict[str, Tree] = {
         "type": "generate", "rows": int(rows) if rows.isdigit() else rows,
         "rate": int(size) * 1000 / int(sleep) if is_paced else None,
         "fields": {
             "num_field": {"type": "integer", "max": 1000}, "alphanumeric_field": "uuid",
-            OPERATION: {"type": "choice", "of": ["i", "u", "d"], "weights": [8, 1, 1]},
+            _NUMBER: {"type": "sequence", "start": 0},
         },
         "labels": read_labels(outer, fact.type),
     }  # fmt: skip
-    pipeline.add("sources", pipeline.names[fact.name.lower()], tree, outer, fact.key)
+    pipeline.add("sources", records, tree, outer, fact.key)
+    last, length = f"least({rows}, ({_NUMBER} DIV {size} + 1) * {size})", f"{_NUMBER} + "
+    kind = f"CASE {last} WHEN {length}1 THEN 'd' WHEN {length}2 THEN 'u' ELSE 'i' END"
+    sql = f"SELECT * EXCEPT ({_NUMBER}), {kind} AS {OPERATION} FROM {records}"
+    pipeline.add("transforms", name, {"type": "sql", "sql": sql}, outer, fact.key)
 
 
 def filter_transform(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
     """Adds a filter of columns by their texts."""
-    texts = {name: inner.text(name).replace("'", "''") for name in inner.node.names()}
-    where = " AND ".join(f"`{name}` = '{text}'" for name, text in texts.items()) or "true"
+    equal = (f"{quote_name(name)} = {quote(inner.text(name))}" for name in inner.node.names())
+    where = " AND ".join(equal) or "true"
     tree: dict[str, Tree] = {
         "type": "filter", "from": pipeline.input_of(outer), "where": where,
         "labels": read_labels(outer, fact.type),
@@ -179,7 +195,7 @@ def filter_transform(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipel
 
 def print_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
     """Adds a sink that prints rows."""
-    SinkNodes(fact, outer, pipeline, fact.type).write({"type": "print", "format": to.JSON})
+    SinkNodes(fact, outer, pipeline, fact.type).write({"type": "print", "format": to.WRITTEN})
 
 
 def s3_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
@@ -209,9 +225,7 @@ def mysql_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -
         nodes.changes()
         tree |= {"mode": "upsert", "primary_key": nodes.key}
     else:
-        nodes.with_operations()
-        nodes.select("_rows", f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} "
-                     f"WHERE lower({OPERATION}) <> 'd'")  # fmt: skip
+        nodes.inserts()
     nodes.write(tree, rows=inner.text("batch_size"))
 
 
@@ -220,7 +234,7 @@ def sqs(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
     keys = _keys(inner)
     SinkNodes(fact, outer, pipeline, fact.type).write({
         "type": "sqs", "queue": inner.get("queue_url"), "region": inner.get("region"),
-        "endpoint_url": inner.get("endpoint_url"), "auth": keys, "format": to.JSON,
+        "endpoint_url": inner.get("endpoint_url"), "auth": keys, "format": to.WRITTEN,
     })  # fmt: skip
 
 
@@ -266,7 +280,7 @@ def _login(reading: Reading, scheme: str, user: str, port: int) -> dict[str, Tre
     host, database = reading.text("host"), reading.text("database")
     number = reading.text("port") or port
     return {
-        "url": f"{scheme}://{host}:{number}/{database}",
+        "url": f"{scheme}://{host}:{number}/{to.database(database)}",
         "auth": {"username": reading.get(user), "password": reading.get("password")},
     }
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from penstock.core.location import Location
 from penstock.core.names import quote_name
+from penstock.spec.dialects.streamling.calls import translate_calls
+from penstock.spec.dialects.streamling.wide_operators import Kinds, translate_operators
 from penstock.spec.tree.nodes import ScalarNode
+from penstock.sql.datafusion.meaning.output_names import names_of_columns
 from penstock.sql.datafusion.meaning.queries import translate_query
 from penstock.sql.datafusion.meaning.settings import Settings
 from penstock.sql.text.clauses import Item, Query, Select
@@ -25,24 +28,32 @@ _AGGREGATES = ("ARRAY_AGG", "AVG", "COUNT", "MAX", "MEDIAN", "MIN", "STDDEV", "S
 _FROM = ("FROM", "JOIN", ",")
 
 
-def translate(text: ScalarNode, names: Mapping[str, str], *, operations: bool) -> ScalarNode:
+def translate(
+    text: ScalarNode, names: Mapping[str, str], wide: Kinds, *, operations: bool
+) -> ScalarNode:
     """Returns a query in the SQL of pipelines, with the place of each part in the file.
 
-    `names` are the nodes of the pipeline by their names in the file, in lower case. With
-    `operations` the rows have the kind of change.
+    `names` are the nodes of the pipeline by their names in the file, in lower case, and `wide` the
+    columns with integers of 256 bits. With `operations` the rows have the kind of change.
     """
     translation = _edit(Translation.of(text.written), _quoted_names)
     translation = _edit(translation, _without_end)
     translation = _edit(translation, lambda sql: _relations(sql, names))
     if operations:
         translation = _edit(translation, _with_operations)
-    return _placed(text, translate_query(translation, settings=_SETTINGS))
+    return _placed(text, _meaning(translation, wide))
 
 
 def translate_condition(text: ScalarNode) -> str:
     """Returns a condition in the SQL of pipelines."""
     translation = _edit(Translation.of(text.written), _quoted_names)
-    return translate_query(translation, settings=_SETTINGS).text
+    return _meaning(translation, {}).text
+
+
+def _meaning(translation: Translation, wide: Kinds) -> Translation:
+    translation = _edit(translation, names_of_columns)
+    translation = translate_calls(translate_operators(translation, wide))
+    return translate_query(translation, settings=_SETTINGS)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
 from penstock.spec.dialects.streamling.nodes import Pipeline
+from penstock.spec.front_end import CHOICE
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
 REQUEST = (
@@ -54,6 +55,8 @@ def _headers(reading: Reading, pipeline: Pipeline) -> dict[str, Tree]:
     header, value = (f"http_secret_{part}.{name}" for part in ("header", "value"))
     for path in (header, value):
         if settings.find(path) is None:
+            if not CHOICE.get().secrets:
+                return headers
             variable = f"STREAMLING__{path.upper().replace('.', '__')}"
             reading.findings.error(
                 f'the secret "{secret}" of {reading.subject} is not set',

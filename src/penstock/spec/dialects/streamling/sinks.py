@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from penstock.core.names import derived_name
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
@@ -28,31 +28,31 @@ _COMMON = (
 _DEDUPLICATE = unneeded("deduplicate", _LAST)
 _KEY = "primary_key = `primary_key`; by default that of the input"
 SINKS: dict[str, Options] = {
-    "print": options(
+    "print": closed_options(
         *_COMMON, unneeded("primary_key", _KEYLESS),
-        "sample_every:integer = the transform `sample`",
+        "sample_every:integer = `every`",
         unneeded("num_records_before_stop", _TEST),
     ),
-    "blackhole": options(*_COMMON, unneeded("primary_key", _KEYLESS)),
-    "memory": options(
+    "blackhole": closed_options(*_COMMON, unneeded("primary_key", _KEYLESS)),
+    "memory": closed_options(
         *_COMMON, unneeded("primary_key", _KEYLESS),
         "exclude_gs_op:boolean = the transform `drop`",
     ),
-    "webhook": options(
+    "webhook": closed_options(
         *_COMMON, unneeded("primary_key", _KEYLESS), *REQUEST,
         "skip_on_error:boolean = `reject`: rows with an error status are dead letters",
     ),
-    "postgres": options(
+    "postgres": closed_options(
         *_COMMON, _KEY, "table! = `table`", "schema! = the schema of `table`",
         Option("on_conflict", choices=("update", "nothing"), reading="`on_conflict`"),
         "update_where:map = `update_where`", _DEDUPLICATE,
     ),
-    "postgres_aggregate": options(
+    "postgres_aggregate": closed_options(
         *_COMMON, _KEY, "schema! = the schema of both tables", "landing_table! = `table`",
         "agg_table! = `aggregate_table`", "group_by:map = `group_by`",
         "aggregate!:map = `aggregates`", _DEDUPLICATE,
     ),
-    "kafka": options(
+    "kafka": closed_options(
         *_COMMON, "primary_key = `key_columns`; by default that of the input", "topic! = `topic`",
         Option("data_format", required=True, choices=("avro", "json"), reading="`format`"),
         "topic_partitions:integer = `create.partitions`; by default 4",
@@ -60,11 +60,11 @@ SINKS: dict[str, Options] = {
         Option("compression", choices=("none", "gzip", "lz4"), reading="`compression`"),
         unneeded("deduplicate", _LOG),
     ),
-    "clickhouse": options(
+    "clickhouse": closed_options(
         *_COMMON, "primary_key! = `order_columns`", "table! = `table`",
         "version_column_name = the version of `engine`; by default insert_time",
-        "append_only_mode:boolean = `engine`; false is not supported: deletes are rows with "
-        "is_deleted",
+        "append_only_mode:boolean = columns is_deleted and insert_time; false is `mode: upsert` "
+        "with `deletes: remove`",
         unneeded("deduplicate", "the server keeps the last row of a key"),
         "schema_override:map = `column_types`", "schema_overrides:map = `column_types`",
         Option("compression", choices=("none", "gzip", "zstd", "lz4"),
@@ -106,6 +106,21 @@ class SinkNodes:
         tree = {**with_operations(self.input), "operation_column": OPERATION}
         self.above("_changes", {**tree, "primary_key": self.key or None})
 
+    def inserts(self) -> None:
+        """Leaves out deletes, and reports that the rows have no primary key."""
+        settings, findings = self.pipeline.settings, self.reading.findings
+        enforced = settings.is_true("enforce_primary_keys")
+        report = findings.error if enforced else findings.warn
+        report(
+            f"{self.reading.subject} has no primary key: all rows are inserted, and deletes have "
+            "no effect",
+            self.reading.node.location, code="missing-option",
+            hint="add primary_key: the columns of the key",
+        )  # fmt: skip
+        self.with_operations()
+        where = f"WHERE lower({OPERATION}) <> 'd'"
+        self.select("_rows", f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} {where}")
+
     def write(self, tree: dict[str, Tree], section: str = "", rows: str = "") -> None:
         """Adds the sink. `section` has the settings of its batches, `rows` is their size."""
         batch = {"max_records": int(rows)} if rows.isdigit() else self._batch(section)
@@ -127,10 +142,8 @@ class SinkNodes:
 def print_(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     """Adds a sink that prints rows with their kind of change."""
     nodes = SinkNodes(fact, reading, pipeline, "print")
-    every = reading.value("sample_every") or pipeline.settings.number("print_sink.sample_every", 1)
-    if isinstance(every, int) and every > 1:
-        nodes.above("_sample", {"type": "sample", "from": nodes.input, "every": every})
-    nodes.write({"type": "print", "format": to.JSON})
+    every = reading.value("sample_every") or pipeline.settings.number("print_sink.sample_every")
+    nodes.write({"type": "print", "every": every, "format": to.WRITTEN})
 
 
 def blackhole(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
@@ -149,7 +162,7 @@ def memory(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
 def webhook(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     """Adds requests whose responses are not used."""
     nodes = SinkNodes(fact, reading, pipeline, "webhook")
-    tree = {"type": "http", **request(reading, pipeline)}
+    tree = {"type": "http", **request(reading, pipeline), "format": to.WRITTEN}
     if reading.value("payload_version") == 1:
         nodes.with_operations()
         nodes.select(
@@ -180,11 +193,7 @@ def postgres(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
             "update_where": reading.get("update_where"),
         }  # fmt: skip
     else:
-        nodes.with_operations()
-        nodes.select(
-            "_rows",
-            f"SELECT * EXCEPT ({OPERATION}) FROM {{input}} WHERE lower({OPERATION}) <> 'd'",
-        )
+        nodes.inserts()
         for name in ("on_conflict", "update_where"):
             if reading.get(name) is not None:
                 reading.findings.warn(
@@ -230,7 +239,7 @@ def kafka(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
         "type": "kafka", **connection, "properties": properties or None,
         "topic": re.sub(r"[{}]", lambda match: match[0] * 2, reading.text("topic")),
         "key_columns": nodes.key, "headers": {"dbz.op": f"{{{_KIND}}}"},
-        "exclude_columns": [_KIND], "format": to.JSON if is_json else avro,
+        "exclude_columns": [_KIND], "format": to.WRITTEN if is_json else avro,
         "compression": reading.text("compression", "lz4").lower(),
         "create": {
             "partitions": reading.value("topic_partitions", 4),
@@ -242,11 +251,19 @@ def kafka(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
 def clickhouse(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     """Adds a sink of a table of ClickHouse that keeps the last row of each key."""
     nodes, settings = SinkNodes(fact, reading, pipeline, "clickhouse"), pipeline.settings
+    chosen = reading.text("compression") or settings.text("clickhouse_sink.compression", "zstd")
+    common: dict[str, Tree] = {
+        "type": "clickhouse", **to.clickhouse(settings, "clickhouse_sink"),
+        "table": reading.text("table"), "order_columns": nodes.key,
+        "compression": "zstd" if chosen.lower() == "gzip" else chosen.lower(),
+    }  # fmt: skip
     if reading.value("append_only_mode") is False:
-        reading.refuse(
-            "append_only_mode", "deletes are rows in which is_deleted is 1",
-            hint="remove append_only_mode, and read the table with FINAL",
-        )  # fmt: skip
+        nodes.changes()
+        nodes.write({
+            **common, "mode": "upsert", "primary_key": nodes.key, "deletes": "remove",
+            "column_types": _column_types(reading, {}) or None,
+        }, "clickhouse_sink")  # fmt: skip
+        return
     version = reading.text("version_column_name")
     time = "" if version else ", date_trunc('SECOND', current_timestamp()) AS insert_time"
     nodes.with_operations()
@@ -255,14 +272,10 @@ def clickhouse(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
         f"SELECT * EXCEPT ({OPERATION}), "
         f"CAST(lower({OPERATION}) = 'd' AS TINYINT) AS is_deleted{time} FROM {{input}}",
     )
-    chosen = reading.text("compression") or settings.text("clickhouse_sink.compression", "zstd")
+    own = {"is_deleted": "UInt8"} | ({} if version else {"insert_time": "DateTime"})
     nodes.write({
-        "type": "clickhouse", **to.clickhouse(settings, "clickhouse_sink"),
-        "table": reading.text("table"), "order_columns": nodes.key,
-        "engine": f"ReplacingMergeTree({version or 'insert_time'}, is_deleted)",
-        "column_types": _column_types(reading, None if version else "insert_time"),
-        "compression": "zstd" if chosen.lower() == "gzip" else chosen.lower(),
-        "mode": "append",
+        **common, "engine": f"ReplacingMergeTree({version or 'insert_time'}, is_deleted)",
+        "column_types": _column_types(reading, own), "mode": "append",
     }, "clickhouse_sink")  # fmt: skip
 
 
@@ -273,10 +286,8 @@ READERS: dict[str, Callable[[Fact, Reading, Pipeline], None]] = {
 }  # fmt: skip
 
 
-def _column_types(reading: Reading, time: str | None) -> dict[str, Tree]:
-    types: dict[str, Tree] = {"is_deleted": "UInt8"}
-    if time is not None:
-        types[time] = "DateTime"
+def _column_types(reading: Reading, own: Mapping[str, str]) -> dict[str, Tree]:
+    types: dict[str, Tree] = {**own}
     for name in ("schema_override", "schema_overrides"):
         node = reading.get(name)
         if isinstance(node, MappingNode):

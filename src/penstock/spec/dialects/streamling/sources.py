@@ -7,7 +7,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from penstock.core.names import derived_name
-from penstock.spec.dialects.options.declarations import Option, Options, options, refused, unneeded
+from penstock.spec.dialects.options.declarations import (
+    Option,
+    Options,
+    closed_options,
+    options,
+    unneeded,
+)
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
@@ -34,7 +40,7 @@ _KAFKA_SCHEMA = (
     unneeded("skip_schema_resolution_for_reader_schema_ids", _WRITER),
 )
 SOURCES: dict[str, Options] = {
-    "kafka": options(
+    "kafka": closed_options(
         *_COMMON, PARALLELISM, "topic! = `topic`",
         "starting_offsets = `start`: earliest, latest or milliseconds since 1970",
         "include_metadata:boolean = `metadata`: partition, offset and timestamp",
@@ -43,35 +49,41 @@ SOURCES: dict[str, Options] = {
         "schema:map = `schema`",
         *_KAFKA_SCHEMA, unneeded("batch_size", _BATCH), unneeded("batch_flush_interval", _BATCH),
     ),
-    "clickhouse": options(
+    "clickhouse": closed_options(
         *_COMMON, "table_name! = `table`, or `query` with other options",
         "filter = the condition of `query`",
         "start_at = a condition of `query`; requires `primary_key`",
         "columns = the columns of `query`",
     ),
-    "hybrid": options(
+    "hybrid": closed_options(
         *_COMMON, "bounded_sources!:list = the first `phases`",
         "unbounded_source!:map = the last of `phases`, which `job_mode` does not read",
-        refused("offset_table", "the last phase starts where start_at says"),
+        "offset_table:map = `start_offsets`",
     ),
-    "file": options(
+    "file": closed_options(
         *_COMMON, PARALLELISM, "path! = `path`",
         Option("format", required=True, choices=tuple(_FILES), reading="`format`"),
         "mode:map = `watch`",
     ),
 }  # fmt: skip
 """The sources and their options."""
-BOUNDED: Options = options(
+BOUNDED: Options = closed_options(
     Option("source_type", required=True, choices=("clickhouse",)), "table_name! = `table`",
     unneeded("columns", "the columns are those of the topic"), "filter = the condition of `query`",
     "start_at = a condition of `query`; requires `primary_key`",
 )  # fmt: skip
-UNBOUNDED: Options = options(
+UNBOUNDED: Options = closed_options(
     Option("source_type", required=True, choices=("kafka",)), "topic! = `topic`",
     "filter = a condition of the node's query",
     "start_at = `start`: earliest, latest or milliseconds since 1970", *_KAFKA_SCHEMA,
 )  # fmt: skip
-MODE: Options = options(
+OFFSETS: Options = closed_options(
+    "topic_name! = a condition of `start_offsets`", "table_name! = the table of `start_offsets`",
+    "topic_column = a column of `start_offsets`; by default topic",
+    "partition_column = a column of `start_offsets`; by default partition",
+    "offset_column = a column of `start_offsets`; by default offset",
+)  # fmt: skip
+MODE: Options = closed_options(
     Option("type", required=True, choices=("bounded", "continuous"), reading="`watch`"),
     unneeded("poll_interval", "directories are listed as often as their size permits"),
 )
@@ -123,6 +135,7 @@ def hybrid(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     topic = _topic(last, fact, pipeline, last.get("start_at"))
     tree: dict[str, Tree] = {
         "type": "hybrid", "phases": [*bounded, topic], "columns_of": "last",
+        "start_offsets": _start_offsets(reading, pipeline),
         "skip_last": True if pipeline.settings.is_true("job_mode") else None,
         "metadata": {_HEADERS: "headers"}, "primary_key": key or None, "labels": labels,
     }  # fmt: skip
@@ -246,6 +259,23 @@ def _table(reading: Reading, pipeline: Pipeline, key: list[str], columns: str) -
         "cursor_columns": key or None if is_query else None,
         "max_records": settings.number("clickhouse_source.page_size"),
         "timeout": f"{seconds}s" if seconds else None,
+    }  # fmt: skip
+
+
+def _start_offsets(reading: Reading, pipeline: Pipeline) -> dict[str, Tree] | None:
+    """Returns the query of the offsets at which the topic starts; None without a table of them."""
+    table = reading.map("offset_table", OFFSETS)
+    if table is None:
+        return None
+    topic = table.text("topic_name").replace("\\", "\\\\").replace("'", "\\'")
+    partition = table.text("partition_column", "partition")
+    offset = table.text("offset_column", "offset")
+    return {
+        "type": "clickhouse", **to.clickhouse(pipeline.settings, "clickhouse_source"),
+        "query": f"SELECT {partition} AS partition, max({offset}) AS offset "
+        f"FROM {table.text('table_name')} WHERE {table.text('topic_column', 'topic')} = '{topic}' "
+        f"GROUP BY {partition}",
+        "cursor_columns": ["partition"],
     }  # fmt: skip
 
 

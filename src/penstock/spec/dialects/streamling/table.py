@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from penstock.spec.dialects.options.declarations import Options
 from penstock.spec.dialects.options.listing import Row, list_missing, list_options
 from penstock.spec.dialects.streamling.application import SETTINGS
+from penstock.spec.dialects.streamling.calls import TRANSLATED
 from penstock.spec.dialects.streamling.functions import FUNCTIONS
 from penstock.spec.dialects.streamling.functions import MISSING as NO_FUNCTIONS
 from penstock.spec.dialects.streamling.pipeline import TOP
 from penstock.spec.dialects.streamling.plugins import ENVELOPE, MISSING, PLUGINS
 from penstock.spec.dialects.streamling.sinks import SINKS
-from penstock.spec.dialects.streamling.sources import BOUNDED, MODE, SOURCES, UNBOUNDED
+from penstock.spec.dialects.streamling.sources import BOUNDED, MODE, OFFSETS, SOURCES, UNBOUNDED
 from penstock.spec.dialects.streamling.tables import AGGREGATE, GROUP
 from penstock.spec.dialects.streamling.telemetry import TELEMETRY
 from penstock.spec.dialects.streamling.transforms import TRANSFORMS
@@ -21,6 +22,7 @@ KINDS: Mapping[str, Mapping[str, Options]] = {
     "file": {"top": TOP, "telemetry": TELEMETRY}, "source": SOURCES,
     "part": {
         "bounded_sources": BOUNDED, "unbounded_source": UNBOUNDED, "mode": MODE,
+        "offset_table": OFFSETS,
         "group_by": GROUP, "aggregate": AGGREGATE,
     },
     "transform": TRANSFORMS, "sink": SINKS, "plugin": {"any": ENVELOPE, **PLUGINS},
@@ -51,10 +53,13 @@ def rows() -> Iterator[Row]:
     yield from list_options(KINDS, _becomes)
     yield from list_missing(MISSING)
     for name in FUNCTIONS:
-        yield Row(f"function `{name}`", "", "a function in Python, in `functions`")
+        if not name.startswith("flink_"):
+            yield Row(f"function `{name}`", "", "a function in Python, in `functions`")
+    for name in sorted({*TRANSLATED}):
+        yield Row(f"function `{name}`", "", "an expression of Spark")
     yield from list_missing({f"{name}()": reason for name, reason in NO_FUNCTIONS.items()})
     yield Row("checkpoints", "", "each batch is a checkpoint, in the state directory")
-    yield Row("side outputs", "", "missing: read the source with another sink or transform")
+    yield Row("side outputs", "", "`side_outputs` in Python")
     yield Row("plugins in Rust", "", "missing: write the component in Python")
 
 

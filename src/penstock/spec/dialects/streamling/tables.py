@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.spec.dialects.options.declarations import Option, Options, options
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
 _FROM, _TYPE = "from = `column`; by default the name", "type = `type`: a type of PostgreSQL"
-GROUP: Options = options(_FROM, _TYPE)
-AGGREGATE: Options = options(
+GROUP: Options = closed_options(_FROM, _TYPE)
+AGGREGATE: Options = closed_options(
     _FROM, _TYPE,
     Option("fn", required=True, choices=("sum", "count", "avg", "min", "max"),
            reading="`function`"),
@@ -39,14 +39,17 @@ def groups(reading: Reading) -> dict[str, Tree] | None:
 
 
 def aggregates(reading: Reading) -> dict[str, Tree]:
-    """Returns the aggregates."""
-    return {
-        name: {
-            "function": each.text("fn").lower(), "type": _type(each),
-            "column": each.text("from") or (None if each.text("fn").lower() == "count" else name),
-        }
-        for name, each in _columns(reading, "aggregate", AGGREGATE)
-    }  # fmt: skip
+    """Returns the aggregates. An average is two of them, a sum and a count."""
+    found: dict[str, Tree] = {}
+    for name, each in _columns(reading, "aggregate", AGGREGATE):
+        function, own = each.text("fn").lower(), each.text("from")
+        column: Tree = own or (None if function == "count" else name)
+        if function == "avg":
+            found[f"{name}_sum"] = {"function": "sum", "type": _type(each), "column": column}
+            found[f"{name}_count"] = {"function": "count", "column": column}
+        else:
+            found[name] = {"function": function, "type": _type(each), "column": column}
+    return found
 
 
 def _columns(reading: Reading, option: str, known: Options) -> Iterator[tuple[str, Reading]]:

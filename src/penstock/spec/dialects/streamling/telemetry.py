@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 
 from penstock.core.location import Location
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
 
-TELEMETRY: Options = options(
-    unneeded("event_time", "a watermark belongs to a query, and `penstock status` shows it"),
+_WATERMARK = "a watermark belongs to a query, and `penstock status` shows it"
+EVENT_TIME: Options = closed_options(
+    "column! = no effect",
+    Option("unit", choices=("seconds", "milliseconds", "microseconds"), reading="no effect"),
+)
+TELEMETRY: Options = closed_options(
+    Option("event_time", "map", unneeded=_WATERMARK),
     "labels:map = `labels`",
 )
 _MAX_LABELS, _MAX_BYTES = 20, 256
@@ -29,6 +34,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 def read_labels(reading: Reading, type_: str) -> dict[str, str] | None:
     """Returns the labels of a node. Invalid ones are errors, each at its place."""
     telemetry = reading.map("telemetry", TELEMETRY)
+    if telemetry is not None:
+        telemetry.map("event_time", EVENT_TIME)
     node = telemetry.get("labels") if telemetry is not None else None
     if not isinstance(node, MappingNode):
         return None
@@ -66,5 +73,5 @@ def _check(name: str, value: str, type_: str, where: Location, findings: Finding
         )
 
 
-PARALLELISM = Option("parallelism", "any", unneeded="Spark divides the work among its tasks")
+PARALLELISM = Option("parallelism", "positive", unneeded="Spark divides the work among its tasks")
 TELEMETRY_OPTION = "telemetry:map = `labels`"

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 
 from penstock.core.names import derived_name
-from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
+from penstock.spec.dialects.options.declarations import Option, Options, closed_options, unneeded
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
+from penstock.spec.dialects.streamling.calls import unsupported_calls
 from penstock.spec.dialects.streamling.nodes import Fact, Pipeline, columns_of, with_operations
 from penstock.spec.dialects.streamling.queries import OPERATION, translate
 from penstock.spec.dialects.streamling.requests import REQUEST, request
@@ -23,23 +24,23 @@ _BATCH = "rows are passed on as they arrive"
 _KEY = "primary_key! = `primary_key`"
 BACKENDS = ("postgres", "inmemory")
 TRANSFORMS: dict[str, Options] = {
-    "sql": options(
+    "sql": closed_options(
         "type!", _KEY, "sql! = `sql`, in the SQL of DataFusion", PARALLELISM, TELEMETRY_OPTION,
         unneeded("from", "the query names what it reads"),
     ),
-    "handler": options(
+    "handler": closed_options(
         "type!", _KEY, "from! = `from`", *REQUEST,
         "schema_override:map = `schema_override`", PARALLELISM, TELEMETRY_OPTION,
         "batch_size:integer = `max_records`", unneeded("batch_flush_interval", _BATCH),
     ),
-    "script": options(
+    "script": closed_options(
         "type!", _KEY, "from! = `from`",
         Option("language", required=True, choices=("javascript", "typescript"),
                reading="`language`"),
         "script! = `code`", "schema:map = `schema`, in the order of the alphabet", PARALLELISM,
         unneeded("batch_size", _BATCH), unneeded("batch_flush_interval", _BATCH), TELEMETRY_OPTION,
     ),
-    "dynamic_table": options(
+    "dynamic_table": closed_options(
         "type!", "backend_type! = `storage`; of InMemory the state directory",
         "backend_entity_name! = the table of `storage`", "sql = `sql`",
         "schema = the schema of the table of `storage`", "column = `column`",
@@ -56,7 +57,7 @@ def sql(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     if not isinstance(text, ScalarNode):
         return
     tree: dict[str, Tree] = {
-        "type": "sql", "sql": translate(text, pipeline.names, operations=True),
+        "type": "sql", "sql": _query(fact, text, reading, pipeline, operations=True),
         "primary_key": columns_of(reading.get("primary_key")) or None,
         "labels": read_labels(reading, "sql"),
     }  # fmt: skip
@@ -115,9 +116,15 @@ def dynamic_table(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
             f'there is no backend "{reading.text("backend_type")}"',
             reading.where("backend_type"), hint="use Postgres or InMemory",
         )  # fmt: skip
-    query = None
+    query: Tree = _no_values(fact, pipeline)
     if isinstance(text, ScalarNode):
-        query = translate(text, pipeline.names, operations=False)
+        query = _query(fact, text, reading, pipeline, operations=False)
+    elif query is None and backend == "inmemory":
+        reading.findings.warn(
+            f"no query fills or checks {reading.subject}", fact.key.location,
+            hint="remove it, or add sql",
+        )  # fmt: skip
+        return
     elif reading.get("time_column") is not None:
         reading.findings.warn(
             f'"time_column" of {reading.subject} has no effect without sql: no query sets it',
@@ -127,7 +134,7 @@ def dynamic_table(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
         "type": "dynamic_table", "sql": query,
         "storage": _storage(reading, pipeline) if backend == "postgres" else None,
         "column": reading.get("column"),
-        "time_column": reading.get("time_column") if query is not None else None,
+        "time_column": reading.get("time_column") if text is not None else None,
         "cache": _cache(reading, pipeline) if backend == "postgres" else None,
         "labels": read_labels(reading, "dynamic_table"),
     }  # fmt: skip
@@ -137,6 +144,33 @@ def dynamic_table(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
 READERS: dict[str, Callable[[Fact, Reading, Pipeline], None]] = {
     "sql": sql, "handler": handler, "script": script, "dynamic_table": dynamic_table,
 }  # fmt: skip
+
+
+def _no_values(fact: Fact, pipeline: Pipeline) -> str | None:
+    """Returns a query without rows, which creates a table that only other programs fill.
+
+    It reads the input of the query that checks the table; None if there is none.
+    """
+    check = re.compile(rf"dynamic_table_check\s*\(\s*'{re.escape(fact.name)}'", re.IGNORECASE)
+    for each in pipeline.facts.values():
+        text = each.node.get("sql")
+        if isinstance(text, ScalarNode) and check.search(text.written) and each.inputs:
+            name = pipeline.names.get(each.inputs[0])
+            return f"SELECT CAST(NULL AS STRING) AS value FROM {name} WHERE false"
+    return None
+
+
+def _query(
+    fact: Fact, text: ScalarNode, reading: Reading, pipeline: Pipeline, *, operations: bool
+) -> ScalarNode:
+    """Returns the query of a node. Calls without a counterpart are errors."""
+    for call in unsupported_calls(text.written):
+        reading.findings.error(
+            f"the function {call.name} has no counterpart in Spark",
+            text.locate_span(call.start, call.end), code="unknown-function", hint=call.reason,
+        )  # fmt: skip
+    wide = pipeline.wide_columns(fact)
+    return translate(text, pipeline.names, wide, operations=operations)
 
 
 def _storage(reading: Reading, pipeline: Pipeline) -> dict[str, Tree]:

@@ -15,7 +15,8 @@ OPTIONS = (
     "cache_refresh_debounce_ms", "telemetry", "parallelism", "start_at",
 )  # fmt: skip
 """Options that no node of Penstock has."""
-TYPES = ("handler", "webhook", "file", "print_sink", "s3_sink", "mysql_sink")
+TYPES = ("handler", "webhook", "file", "print_sink", "s3_sink", "mysql_sink", "s2_sink",
+         "postgres_cdc_source", "s2_source", "cloudtrail_source")  # fmt: skip
 CONNECTED = {"kafka": "brokers", "clickhouse": "url", "postgres": "url",
               "postgres_aggregate": "url"}  # fmt: skip
 """Types that both have, and the option that each node of Penstock has."""
