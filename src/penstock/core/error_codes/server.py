@@ -51,9 +51,9 @@ SERVER_CODES: Mapping[str, str] = {
     "unknown-token": "The user has no token of this ID.",
     "unknown-user": "The server has no user of this name.",
     "unknown-version": "The pipeline has no version of this number.",
+    "unusable-state": "The state directory of a pipeline cannot be used.",
     "worker-ended": "A worker process of the server has ended.",
     "workers-busy": "All workers of the server are busy.",
-    "unusable-state": "The state directory of a pipeline cannot be used.",
     "wrong-code": "A code of a login is invalid or was used.",
     "wrong-password": "The name or the password of a login is wrong.",
 }
