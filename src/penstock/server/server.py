@@ -15,6 +15,7 @@ from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
 from penstock.server.api.application import make_application
 from penstock.server.catalog import Catalog
+from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.service import Service
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import RIGHTS, Accounts
@@ -35,6 +36,8 @@ INHERITED = (
     "PYTHONPATH", "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 """The variables that runs inherit, beside those of `Settings.environment`."""
+WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER"})
+"""The variables of clients of the server, which are not for the code of pipelines."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,21 @@ def open_server(
         database = Database.open(settings.data, settings.store)
         environment = child_environment(settings, os.environ)
         own = WorkerPool(WORKERS, environment)
-        workers = workers or own
         pipelines, accounts = Pipelines(database), Accounts(database)
-        catalog = Catalog([settings.directory, settings.created], pipelines, workers)
+        directories = [settings.directory, settings.created]
+        files, describing = PipelineFiles(directories), WorkerPool(1, environment)
+        catalog = Catalog(directories, pipelines, files, workers or describing)
         launcher = Launcher(settings.command, environment, settings.logs)
         supervisor = Supervisor(pipelines, catalog, launcher, log)
-        service = Service(settings, pipelines, catalog, supervisor, workers)
+        service = Service(settings, pipelines, files, catalog, supervisor, workers or own)
         code = _set_up(settings, accounts)
         supervisor.start()
         try:
             yield Server(settings, service, accounts, Audit(database), catalog, supervisor, code)
         finally:
-            supervisor.close()
             own.close()
+            describing.close()
+            supervisor.close()
             database.close()
 
 
@@ -122,7 +127,11 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
             )  # fmt: skip
     names = (*INHERITED, *settings.environment)
     found = {name: environment[name] for name in names if name in environment}
-    own = {name: text for name, text in environment.items() if name.startswith("PENSTOCK_")}
+    own = {
+        name: text
+        for name, text in environment.items()
+        if name.startswith("PENSTOCK_") and name not in WITHHELD
+    }
     return {**own, **found}
 
 

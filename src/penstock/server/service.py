@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from penstock.core.errors import PenstockError, StateError, UserError
-from penstock.core.files.durable import replace_durably
-from penstock.core.files.private_files import create_directory
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health
 from penstock.runtime.state.status import FinishedRun
-from penstock.server.catalog import Catalog, CatalogEntry, read_text
+from penstock.server.catalog import Catalog, CatalogEntry
+from penstock.server.change_locks import ChangeLocks
+from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.pipelines import Pipelines, StoredPipeline, Version, digest_of
 from penstock.server.supervision.run_log import LogFilter, read_log
@@ -48,10 +49,10 @@ class Service:
     """The pipelines of a server. Safe for several threads."""
 
     def __init__(
-        self, settings: Settings, pipelines: Pipelines, catalog: Catalog, supervisor: Supervisor,
-        workers: WorkerPool,
+        self, settings: Settings, pipelines: Pipelines, files: PipelineFiles, catalog: Catalog,
+        supervisor: Supervisor, workers: WorkerPool,
     ) -> None:  # fmt: skip
-        self._settings = settings
+        self._settings, self._files, self._locks = settings, files, ChangeLocks()
         self._pipelines, self._catalog = pipelines, catalog
         self._supervisor, self._workers = supervisor, workers
 
@@ -68,11 +69,18 @@ class Service:
         return supervised.status.numbers if supervised and supervised.status else None
 
     def logs(
-        self, id: str, *, run: str | None, level: str, text: str | None, limit: int
+        self,
+        id: str,
+        *,
+        run: str | None,
+        level: str,
+        text: str | None,
+        since: str | None,
+        limit: int,
     ) -> list[dict[str, Any]]:
         """Returns the last lines of the log of a pipeline, oldest first."""
         directory = self._settings.logs / self._pipelines.get(id).id
-        return read_log(directory, LogFilter(run, level, text), limit)
+        return read_log(directory, LogFilter(run, level, text, since), limit)
 
     def summaries(self) -> list[Summary]:
         """Returns all pipelines, the worst health first."""
@@ -99,10 +107,9 @@ class Service:
             "owner": asdict(status.owner) if status and status.owner else None,
         }
 
-    @staticmethod
-    def _text_or_none(entry: CatalogEntry | None) -> str | None:
+    def _text_or_none(self, entry: CatalogEntry | None) -> str | None:
         with suppress(UserError):
-            return read_text(entry.file) if entry is not None else None
+            return self._files.read(entry.file) if entry is not None else None
         return None
 
     def runs(self, id: str) -> list[dict[str, Any]]:
@@ -120,9 +127,9 @@ class Service:
             *known,
         ]  # fmt: skip
 
-    def versions(self, id: str) -> list[Version]:
-        """Returns the versions of a pipeline, last first."""
-        return self._pipelines.versions(self._pipelines.get(id).id)
+    def versions(self, id: str, limit: int, before: int | None = None) -> list[Version]:
+        """Returns the last versions of a pipeline, or those before a number, last first."""
+        return self._pipelines.versions(self._pipelines.get(id).id, limit, before)
 
     def version(self, id: str, number: int) -> Version:
         """Returns a version. Raises UserError for an unknown number."""
@@ -133,13 +140,13 @@ class Service:
     def check(self, id: str, text: str | None, level: Level) -> dict[str, Any]:
         """Returns the result of a check of a text, by default that of the file."""
         file = self._require(id).file
-        return self._check(file, text, level)
+        return self._check(file, self._files.read(file) if text is None else text, level)
 
     def check_new(self, name: str, text: str, level: Level) -> dict[str, Any]:
         """Returns the result of a check of a pipeline that does not exist yet."""
         return self._check(self._new_file(name, text), text, level)
 
-    def _check(self, file: Path, text: str | None, level: Level) -> dict[str, Any]:
+    def _check(self, file: Path, text: str, level: Level) -> dict[str, Any]:
         seconds = CHECK_SECONDS[level]
         return self._workers.call("check", file, text=text, timeout=seconds, level=level)
 
@@ -151,53 +158,78 @@ class Service:
         Raises UserError for an invalid or existing name, and CheckFailed for an invalid text.
         """
         file = self._new_file(name, text)
-        if file.exists():
+        with self._locks.changing(name):
+            return self._create(name, file, text, author, note)
+
+    def _create(self, name: str, file: Path, text: str, author: str, note: str) -> str:
+        if any(os.path.lexists(file.with_suffix(suffix)) for suffix in (".sql", ".yaml")):
             raise StateError(
                 f'the pipeline "{name}" exists', code="existing-pipeline",
                 hint="Choose another name, or apply the text to the existing pipeline.",
             )  # fmt: skip
         self._require_valid(self._check(file, text, "static"))
-        create_directory(file.parent)
-        replace_durably(file, text)
         id = self._pipelines.add(str(file))
-        self._pipelines.add_version(id, text, author, note or "created")
+        try:
+            with self._pipelines.new_version(id, text, author, note or "created"):
+                self._files.write(file, text)
+        except PenstockError:
+            self._pipelines.remove(id)
+            raise
         self._catalog.reread(id)
         return id
 
     def apply(
-        self, id: str, text: str, author: str, *, note: str = "", fresh: bool = False
-    ) -> Version:
+        self, id: str, text: str, author: str, *, note: str = "", fresh: bool = False,
+        base: int | None = None,
+    ) -> Version:  # fmt: skip
         """Writes a new text to a pipeline's file, and restarts the pipeline if it runs.
 
         Raises CheckFailed, before anything stops, for an invalid text and for changes that the
-        state does not support, unless `fresh` resets the state.
+        state does not support, unless `fresh` resets the state. Raises StateError if another
+        change is under way, or the applied version is not `base`; 0 is none.
         """
+        with self._locks.changing(id):
+            return self._apply(id, text, author, note, fresh, base)
+
+    def _apply(
+        self, id: str, text: str, author: str, note: str, fresh: bool, base: int | None
+    ) -> Version:
         file = self._require(id).file
+        current = self._pipelines.get(id).version or 0
+        if base is not None and base != current:
+            raise StateError(
+                f"the pipeline has version {current}, expected {base}", code="newer-version",
+                hint="Read the newer version, and apply the text again.",
+            )  # fmt: skip
         found = self._check(file, text, "plan")
         if fresh:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
         self._require_valid(found)
         self._record_current(id, file)
-        replace_durably(file, text)
-        version = self._pipelines.add_version(id, text, author, note)
+        with self._pipelines.new_version(id, text, author, note) as version:
+            self._files.write(file, text)
         self._catalog.reread(id)
         if self._pipelines.get(id).wish != "stopped":
             self._wish(id, "restarted", author, fresh=fresh)
         return version
 
-    def roll_back(self, id: str, number: int, author: str, *, fresh: bool = False) -> Version:
+    def roll_back(
+        self, id: str, number: int, author: str, *, fresh: bool = False, base: int | None = None
+    ) -> Version:
         """Applies the text of an earlier version, by the same checks as `apply`."""
         text = self.version(id, number).text
-        return self.apply(id, text, author, note=f"roll back to version {number}", fresh=fresh)
+        note = f"roll back to version {number}"
+        return self.apply(id, text, author, note=note, fresh=fresh, base=base)
 
     def start(self, id: str, author: str, *, fresh: bool = False) -> None:
         """Wishes that a pipeline runs. Raises CheckFailed for an invalid file."""
-        entry = self._require(id)
-        if entry.errors:
-            raise CheckFailed([dict(error) for error in entry.errors])
-        self._record_current(id, entry.file)
-        self._wish(id, "running", author, fresh=fresh)
+        with self._locks.changing(id):
+            entry = self._require(id)
+            if entry.errors:
+                raise CheckFailed([dict(error) for error in entry.errors])
+            self._record_current(id, entry.file)
+            self._wish(id, "running", author, fresh=fresh)
 
     def stop(self, id: str, author: str) -> None:
         """Wishes that a pipeline stops after its current batch."""
@@ -213,19 +245,25 @@ class Service:
 
         The state directory remains. Raises StateError while the pipeline runs.
         """
+        with self._locks.changing(id):
+            self._delete(id)
+
+    def _delete(self, id: str) -> None:
         pipeline = self._pipelines.get(id)
         supervised = self._supervisor.find(id)
-        if supervised is not None and supervised.status and supervised.status.owner:
+        runs = supervised is not None and supervised.status and supervised.status.owner
+        if runs or pipeline.wish != "stopped":
             raise StateError(
                 "the pipeline runs", code="still-running", hint="Stop the pipeline first."
             )
         file = Path(pipeline.file)
-        if not file.is_relative_to(self._settings.created) and file.exists():
+        if not file.is_relative_to(self._settings.created) and os.path.lexists(file):
             raise UserError(
                 f"{file.name} is a file of the directory of the server", code="own-file",
                 hint="Remove the file; the pipeline then has none and can be deleted.",
             )  # fmt: skip
-        file.unlink(missing_ok=True)
+        if os.path.lexists(file):
+            self._files.remove(file)
         self._pipelines.remove(id)
         self._catalog.refresh()
 
@@ -233,7 +271,8 @@ class Service:
         """Performs an operation on the dead letters of a pipeline; see `workers.operations`."""
         file = self._require(id).file
         seconds = 600.0 if operation == "replay_dead_letters" else 30.0
-        return self._workers.call(operation, file, timeout=seconds, **arguments)
+        text = self._files.read(file)
+        return self._workers.call(operation, file, text=text, timeout=seconds, **arguments)
 
     def _wish(
         self, id: str, wish: Literal["running", "stopped", "restarted"], author: str,
@@ -245,9 +284,10 @@ class Service:
 
     def _record_current(self, id: str, file: Path) -> None:
         """Adds a version for a text that was changed in the directory, without the server."""
-        text = read_text(file)
+        text = self._files.read(file)
         if self._pipelines.get(id).digest != digest_of(text):
-            self._pipelines.add_version(id, text, "file", "changed in the directory")
+            with self._pipelines.new_version(id, text, "file", "changed in the directory"):
+                pass
 
     def _require(self, id: str) -> CatalogEntry:
         self._pipelines.get(id)

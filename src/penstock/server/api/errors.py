@@ -19,6 +19,8 @@ NOT_FOUND = frozenset({
     "unknown-pipeline", "unknown-version", "unknown-user", "unknown-token", "no-dead-letter",
 })  # fmt: skip
 """The codes whose status is 404."""
+UNAVAILABLE = frozenset({"store-failed"})
+"""The codes whose status is 503."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -40,6 +42,8 @@ def _penstock_error(request: Request, error: Any) -> JSONResponse:
 
 
 def _status(code: str, status: int) -> int:
+    if code in UNAVAILABLE:
+        return 503
     return 404 if code in NOT_FOUND else status
 
 
@@ -64,6 +68,8 @@ def error_code(status: int) -> str:
     """Returns the code of an error of the framework."""
     if status == 413:
         return "body-too-large"
+    if status == 400:
+        return "invalid-request"
     return "no-such-path" if status == 404 else "no-such-method"
 
 

@@ -23,13 +23,13 @@ OPEN_PATHS = ("/health", "/ready")
 
 
 @router.get("/health")
-def health() -> dict[str, str]:
+async def health() -> dict[str, str]:
     """Answers while the server works."""
     return {"status": "ok"}
 
 
 @router.get("/ready")
-def ready(service: TheService) -> JSONResponse:
+async def ready(service: TheService) -> JSONResponse:
     """Returns whether the server has compared all pipelines once; 503 before."""
     status = service.ready
     return JSONResponse({"ready": status}, 200 if status else 503)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Query
 
 from penstock.server.api.context import TheAudit, TheService
-from penstock.server.api.models import Application, Draft, Fresh, NewDraft, NewPipeline
+from penstock.server.api.models import (
+    Application,
+    Draft,
+    Fresh,
+    NewDraft,
+    NewPipeline,
+    Number,
+    RollBack,
+)
 from penstock.server.api.security import DataReader, Editor, Operator, Viewer
 
 router = APIRouter(tags=["pipelines"])
@@ -62,29 +70,34 @@ def apply_text(
     id: str, body: Application, user: Editor, service: TheService, audit: TheAudit
 ) -> dict[str, Any]:
     """Applies a text as a new version. A running pipeline restarts; its state continues."""
-    version = service.apply(id, body.text, user.name, note=body.note, fresh=body.fresh)
+    version = service.apply(
+        id, body.text, user.name, note=body.note, fresh=body.fresh, base=body.base
+    )
     audit.record(user.name, "apply", id, version=version.number, fresh=body.fresh)
     return asdict(version)
 
 
 @router.get(PATH + "/versions")
-def list_versions(id: str, user: Viewer, service: TheService) -> list[dict[str, Any]]:
-    """Returns the versions of a pipeline, last first."""
-    return [asdict(version) for version in service.versions(id)]
+def list_versions(
+    id: str, user: Viewer, service: TheService, before: Number | None = None,
+    limit: int = Query(100, ge=1, le=1000),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Returns the last versions of a pipeline, or those before a number, last first."""
+    return [asdict(version) for version in service.versions(id, limit, before)]
 
 
 @router.get(PATH + "/versions/{number}")
-def show_version(id: str, number: int, user: Viewer, service: TheService) -> dict[str, Any]:
+def show_version(id: str, number: Number, user: Viewer, service: TheService) -> dict[str, Any]:
     """Returns a version of a pipeline."""
     return asdict(service.version(id, number))
 
 
 @router.post(PATH + "/versions/{number}/roll-back")
 def roll_back(
-    id: str, number: int, body: Fresh, user: Editor, service: TheService, audit: TheAudit
+    id: str, number: Number, body: RollBack, user: Editor, service: TheService, audit: TheAudit
 ) -> dict[str, Any]:
     """Applies the text of an earlier version as a new one."""
-    version = service.roll_back(id, number, user.name, fresh=body.fresh)
+    version = service.roll_back(id, number, user.name, fresh=body.fresh, base=body.base)
     audit.record(user.name, "roll back", id, to=number, version=version.number)
     return asdict(version)
 
@@ -126,8 +139,9 @@ def list_runs(id: str, user: Viewer, service: TheService) -> list[dict[str, Any]
 @router.get(PATH + "/logs")
 def show_logs(
     id: str, user: DataReader, service: TheService, run: str | None = None,
-    level: str = "info", text: str | None = None,
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info",
+    text: str | None = None, since: str | None = None,
     limit: int = Query(500, ge=1, le=5000),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the last lines of the log of a pipeline, oldest first."""
-    return service.logs(id, run=run, level=level, text=text, limit=limit)
+    return service.logs(id, run=run, level=level, text=text, since=since, limit=limit)
