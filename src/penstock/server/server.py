@@ -15,8 +15,9 @@ from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
 from penstock.server.api.application import make_application
 from penstock.server.catalog import Catalog
+from penstock.server.changes import Changes
+from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
-from penstock.server.service import Service
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import RIGHTS, Accounts
 from penstock.server.store.audit import Audit
@@ -24,6 +25,7 @@ from penstock.server.store.database import Database, leadership
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
+from penstock.server.views import Views
 from penstock.server.workers.pool import WorkerPool
 
 ADMIN = "admin"
@@ -42,13 +44,9 @@ WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER"})
 
 @dataclass(frozen=True)
 class Server:
-    """A server whose parts work. `login_code` is a code of the first login; None later."""
+    """A server that supervises. `login_code` is a code of the first login; None later."""
 
-    settings: Settings
-    service: Service
-    accounts: Accounts
-    audit: Audit
-    catalog: Catalog
+    parts: Parts
     supervisor: Supervisor
     login_code: str | None
 
@@ -79,11 +77,13 @@ def open_server(
         catalog = Catalog(directories, pipelines, files, workers or describing)
         launcher = Launcher(settings.command, environment, settings.logs)
         supervisor = Supervisor(pipelines, catalog, launcher, log)
-        service = Service(settings, pipelines, files, catalog, supervisor, workers or own)
+        views = Views(settings, pipelines, files, catalog, supervisor)
+        changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
         code = _set_up(settings, accounts)
         supervisor.start()
         try:
-            yield Server(settings, service, accounts, Audit(database), catalog, supervisor, code)
+            parts = Parts(settings, views, changes, accounts, Audit(database), log)
+            yield Server(parts, supervisor, code)
         finally:
             own.close()
             describing.close()
@@ -98,7 +98,7 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
     the server cannot listen.
     """
     with open_server(settings, log) as server:
-        app = make_application(settings, server.service, server.accounts, server.audit, log)
+        app = make_application(server.parts)
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS, server_header=False, lifespan="off",

@@ -61,11 +61,11 @@ def changed(pipeline_directory: Path) -> str:
 @pytest.fixture(autouse=True)
 def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the server check without Spark."""
-    from penstock.server.service import Service
+    from penstock.server.changes import Changes
 
-    check = Service._check
+    check = Changes._check
     monkeypatch.setattr(
-        Service, "_check", lambda self, file, text, level: check(self, file, text, "static")
+        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
     )
 
 
@@ -117,7 +117,7 @@ def test_start_status_logs_and_stop(penstock: Penstock, console: Console) -> Non
     console.await_health("running")
     code, out, _ = penstock("status", "--all")
     assert (code, out.split()[:2]) == (0, ["shop", "running"])
-    log = console.server.settings.logs / console.id() / "log.jsonl"
+    log = console.server.parts.settings.logs / console.id() / "log.jsonl"
     log.write_text(
         '{"timestamp": "2026-01-01T00:00:00Z", "level": "info", "event": "hi", "rows": 2}\n'
         '{"timestamp": "2026-01-01T00:00:01Z", "level": "error", "event": "\\u001b[2J", "run": 1}\n'

@@ -65,11 +65,11 @@ def _with(path: str, **values: str) -> str:
 def test_concurrent_changes_have_different_numbers(
     console: Console, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock.server.service import Service
+    from penstock.server.changes import Changes
 
-    check = Service._check
+    check = Changes._check
     monkeypatch.setattr(
-        Service, "_check", lambda self, file, text, level: check(self, file, text, "static")
+        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
     )
     path, text = f"/api/v1/pipelines/{console.id()}", PIPELINE.format(name="shop")
     calls = [("apply", {"text": f"{text}# {number}"}) for number in range(6)]
@@ -154,7 +154,7 @@ def test_an_applied_text_is_kept_byte_by_byte(console: Console, pipeline_directo
 
 
 def test_damaged_lines_of_a_log(console: Console) -> None:
-    directory = console.server.settings.logs / console.id()
+    directory = console.server.parts.settings.logs / console.id()
     directory.mkdir(parents=True)
     (directory / "log.jsonl").write_text(
         '{"event": "\\ud800", "x": NaN, "y": 1e999}\n' + '{"a":' * 100_000 + "\n"

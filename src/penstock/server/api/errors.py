@@ -11,8 +11,9 @@ from starlette.responses import JSONResponse
 
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError
+from penstock.server.api.context import parts_of
 from penstock.server.api.security import RequestError
-from penstock.server.service import CheckFailed
+from penstock.server.changes import CheckFailed
 from penstock.server.workers.pool import WorkerError
 
 NOT_FOUND = frozenset({
@@ -74,6 +75,6 @@ def error_code(status: int) -> str:
 
 
 def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
-    request.app.state.log.error("request failed", path=request.url.path, error=repr(error))
+    parts_of(request).log.error("request failed", path=request.url.path, error=repr(error))
     content = {"code": "bug", "message": "the server has a defect; its log has the error"}
     return JSONResponse({"errors": [content]}, 500)

@@ -18,9 +18,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from penstock.server.api.context import TheService
+from penstock.server.api.context import TheViews
 from penstock.server.api.security import RequestError, Viewer
-from penstock.server.service import Service
+from penstock.server.views import Views
 
 router = APIRouter(tags=["pipelines"])
 PERIOD = 2.0
@@ -57,23 +57,23 @@ class Streams:
 
 
 @router.get("/events", response_class=StreamingResponse)
-def follow_pipelines(request: Request, user: Viewer, service: TheService) -> StreamingResponse:
+def follow_pipelines(request: Request, user: Viewer, views: TheViews) -> StreamingResponse:
     """Streams the changes of all pipelines as server-sent events."""
     streams: Streams = request.app.state.streams
     streams.open(user.name)
     return StreamingResponse(
-        _events(service, streams, user.name), media_type="text/event-stream",
+        _events(views, streams, user.name), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )  # fmt: skip
 
 
-async def _events(service: Service, streams: Streams, user: str) -> AsyncIterator[str]:
+async def _events(views: Views, streams: Streams, user: str) -> AsyncIterator[str]:
     """Yields the events of one stream. A stream that waits has no thread."""
     known: dict[str, dict[str, Any]] = {}
     sent = 0.0
     try:
         while not streams.closed.is_set():
-            summaries = await run_in_threadpool(service.summaries)
+            summaries = await run_in_threadpool(views.summaries)
             current = {each.id: asdict(each) for each in summaries}
             changed = [facts for id, facts in current.items() if known.get(id) != facts]
             gone = sorted(known.keys() - current.keys())

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from penstock.server.api.context import TheAccounts, TheAudit
+from penstock.server.api.context import TheAccounts, TheAudit, parts_of
 from penstock.server.api.models import (
     ChangedUser,
     Code,
@@ -94,7 +94,7 @@ def _begin_session(
     token = accounts.issue(user.name, "session")
     response.set_cookie(
         cookie_name(request), token, max_age=int(LIFETIME["session"].total_seconds()),
-        httponly=True, samesite="strict", secure=request.app.state.settings.certificate is not None,
+        httponly=True, samesite="strict", secure=parts_of(request).settings.certificate is not None,
     )  # fmt: skip
     audit.record(user.name, "log in")
     return _facts(user)
