@@ -106,4 +106,4 @@ def _read(file: Path) -> str:
             f"the file {file} cannot be read: {error.strerror}", code="unreadable-file"
         ) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{file} is not UTF-8", code="not-utf-8") from error
+        raise UserError(f"{file} is not UTF-8", code="not-utf8") from error

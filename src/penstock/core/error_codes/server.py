@@ -30,7 +30,6 @@ SERVER_CODES: Mapping[str, str] = {
     "no-such-path": "The server does not have the path of a request.",
     "no-token": "A command has no token for a server.",
     "not-authenticated": "A request has no valid token.",
-    "not-utf-8": "A text is not UTF-8.",
     "other-site": "A request comes from a page of another site.",
     "outside-directory": "The file of a pipeline is outside the directories of the server.",
     "own-file": "A pipeline is a file that only its owner removes.",
