@@ -2,28 +2,31 @@
 
     ./dev bench changes [--json] [--rows N] [--only NAME,NAME]
 
-Both sides read the same inserts and updates of one table, which the server has logged before. The
-client reads them in a loop and stores nothing: the messages of a replication slot of PostgreSQL
-without decoding them, and the rows of pymysqlreplication from MariaDB. The source receives them
-into its durable journal, and reads them from there as Arrow batches. CPU seconds are those of this
-process: a server has its own. `slower` is the time of the source for one of the client. Spark is
-not part of it.
+Both sides read the same inserts and updates of one table, which the server has logged before, as
+Arrow batches of 10,000 rows with the types of the table. The client reads them in a loop, which
+knows the table, and stores nothing: it decodes the messages of a replication slot of PostgreSQL,
+and takes the rows of pymysqlreplication from MariaDB. The source receives them into its durable
+journal, and reads them from there. Both parts of the source share this process; in a run the
+receiver has its own. CPU seconds are those of this process: a server has its own. `slower` is the
+time of the source for one of the client. Spark is not part of it.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import options
+import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -32,7 +35,8 @@ from servers.mariadb import DATABASE, MariaDb
 from servers.postgres import Postgres
 from table_changes import Changes, changes_of
 
-TRANSACTION = 10_000
+TRANSACTION = ROWS = 10_000
+TYPES = (pa.int64(), pa.string(), pa.float64(), pa.int32())
 COLUMNS = "id BIGINT PRIMARY KEY, name VARCHAR(40), price DOUBLE PRECISION, count INT"
 RAW = "made_up_client"
 
@@ -43,6 +47,12 @@ class Cost:
 
     changes: float
     cpu: float
+
+
+def batch_of(rows: Sequence[tuple[Any, ...]]) -> int:
+    """Makes an Arrow batch of rows. Returns their number."""
+    arrays = map(pa.array, zip(*rows, strict=True), TYPES)
+    return pa.record_batch([*arrays], names=["id", "name", "price", "count"]).num_rows
 
 
 class System(ABC):
@@ -106,10 +116,32 @@ class PostgresChanges(System):
                 f"(proto_version '1', publication_names '{RAW}')".encode()
             )
             connection.get_result()
+            rows = []
             while True:
                 _, data = connection.get_copy_data(0)
                 # A message begins after a header of 25 bytes.
-                yield data[:1] == b"w" and bytes(data[25:26]) in b"IUD"
+                if data[:1] == b"w" and data[25] in b"IU":
+                    id_, name, price, number = _texts(bytes(data), 31)
+                    rows.append((int(id_), name.decode(), float(price), int(number)))
+                    if len(rows) == ROWS:
+                        yield batch_of(rows)
+                        rows = []
+
+
+def _texts(data: bytes, position: int) -> list[bytes]:
+    """Returns the values of a new row, which has no nulls."""
+    (count,) = _INT16.unpack_from(data, position)
+    position += _INT16.size
+    texts = []
+    for _ in range(count):
+        (length,) = _INT32.unpack_from(data, position + 1)
+        start = position + 1 + _INT32.size
+        position = start + length
+        texts.append(data[start:position])
+    return texts
+
+
+_INT16, _INT32 = struct.Struct(">H"), struct.Struct(">I")
 
 
 class MariadbChanges(System):
@@ -136,8 +168,14 @@ class MariadbChanges(System):
             resume_stream=True, only_events=[WriteRowsEvent, UpdateRowsEvent],
         )  # fmt: skip
         with closing(reader):
+            rows = []
             for event in reader:
-                yield len(event.rows)
+                rows += [
+                    tuple((row.get("after_values") or row["values"]).values()) for row in event.rows
+                ]
+                if len(rows) >= ROWS:
+                    yield batch_of(rows)
+                    rows = []
 
 
 def measured(count: int, function: Callable[[], Any]) -> Cost:

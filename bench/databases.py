@@ -3,13 +3,16 @@
     ./dev bench databases [--json] [--rows N] [--only NAME,NAME]
 
 Both sides of a line move the same Arrow batches of 10,000 rows into a table with a primary key, if
-the system has keys, and commit 100,000 rows at once: the sink, and the client in its own best way
-(executemany, COPY, LOAD DATA, Arrow, insert_many, write_deltalake, append). The source reads the
-table in the order of its key, or of its files, into Arrow batches. The client reads the same rows:
-as Arrow from DuckDB, ClickHouse, Delta Lake and Iceberg, as CSV that Arrow parses from PostgreSQL,
-as tuples from SQLite and MySQL, and as documents from MongoDB. The servers are those of the tests:
-MariaDB, chdb and FerretDB among them. CPU seconds are those of this process: a server has its own.
-`slower` is the time of the sink or the source for one of the client. Spark is not part of it.
+the system has keys, and commit 100,000 rows at once: the sink, whose batches are merged as in a
+run, and the client in its own best way (executemany, COPY, LOAD DATA, Arrow, insert_many,
+write_deltalake, append). The source reads the table in the order of its key, or of its files, into
+Arrow batches. The client reads the same rows: as Arrow from DuckDB, ClickHouse, Delta Lake and
+Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from SQLite and MySQL, and as documents
+from MongoDB, up to the last one. Both sides have moved a batch before. The servers are those of the
+tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole collection to find its first
+or last document, where MongoDB reads an index. CPU seconds are those of this process: a server has
+its own. `slower` is the time of the sink or the source for one of the client. Spark is not part of
+it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import json
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -35,6 +39,7 @@ from stores.local import Duckdb, Sqlite
 from stores.servers import ClickHouseTable, MongodbCollection, MysqlTable, PostgresTable
 from stores.system import COLUMNS, ROWS, System
 
+from penstock.engine.tasks.write_limits import rebatch
 from penstock.sdk import BatchId, Context, Read, registry
 from servers.clickhouse import ClickHouse
 from servers.ferretdb import FerretDb
@@ -112,14 +117,14 @@ def sink_writes(system: System, batches: Sequence[pa.RecordBatch]) -> None:
     config = component.config_type.model_validate(system.of_sink())
     sink = component.create(config, Context("bench", "out"))
     sink.prepare(COLUMNS)
-    step = BATCH // ROWS
+    step, query = BATCH // ROWS, uuid.uuid4().hex
     client = sink.open()
     closed = closing(client) if hasattr(client, "close") else nullcontext()
     with closing(sink), closed:
         for number, start in enumerate(range(0, len(batches), step)):
-            batch = BatchId("bench", number)
+            batch = BatchId(query, number)
             writer = sink.writer(client, batch, 0, COLUMNS)
-            for rows in batches[start : start + step]:
+            for rows in rebatch(batches[start : start + step], sink.max_rows_per_write):
                 assert not writer.write(rows)
             sink.commit(batch, [writer.commit()])
 
@@ -137,8 +142,19 @@ def source_reads(system: System, count: int) -> None:
     assert found == count
 
 
+def warm_up(system: System) -> None:
+    """Writes and reads a batch by each side, so that all modules are imported."""
+    batches = batches_of(ROWS)
+    for write in (client_writes, sink_writes):
+        system.create()
+        write(system, batches)
+    system.read()
+    source_reads(system, ROWS)
+
+
 def costs(system: System, batches: Sequence[pa.RecordBatch], count: int) -> dict[str, Cost]:
     """Returns the cost of each side."""
+    warm_up(system)
     system.create()
     found = {"client writes": measured(count, lambda: client_writes(system, batches))}
     system.create()

@@ -125,13 +125,11 @@ def open_console(server_settings: Settings, server_workers: WorkerPool) -> Itera
         def open_() -> Console:
             stack.pop_all().close()
             server = stack.enter_context(open_server(server_settings, Silent(), server_workers))
-            app = make_application(
-                server_settings, server.service, server.accounts, server.audit, Silent()
-            )
+            app = make_application(server.parts)
             client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
             token = (server_settings.data / TOKEN_FILE).read_text()
             client.headers["Authorization"] = f"Bearer {token}"
-            wait_for(lambda: server.service.ready, lambda: "the server is not ready")
+            wait_for(lambda: server.parts.views.ready, lambda: "the server is not ready")
             return Console(server, client)
 
         yield open_

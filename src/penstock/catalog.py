@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from penstock.core.errors import UserError
@@ -12,7 +15,9 @@ from penstock.spec.front_end import DEFAULT, SCRIPT_SUFFIX, is_test_file, langua
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".toml", SCRIPT_SUFFIX})
 """The suffixes of files that may be pipelines."""
-MAX_FILES = 2_000
+MAX_FILES = 100_000
+MAX_BYTES = 4 * 1024 * 1024
+"""Larger files are data."""
 _SECTIONS = tuple(
     re.compile(rf'^\s{{0,2}}"?{name}"?\s*:', re.MULTILINE) for name in ("sources", "sinks")
 )
@@ -48,9 +53,21 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 def _is_pipeline(path: Path) -> bool:
+    with suppress(OSError):
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            return False
+        return _is_pipeline_text(str(path), status.st_mtime_ns, status.st_size)
+    return False
+
+
+@lru_cache(maxsize=100_000)
+def _is_pipeline_text(name: str, changed_ns: int, size: int) -> bool:
+    """Returns whether a file of this time and size is a pipeline. Each file is read once."""
+    path = Path(name)
     if is_test_file(path):
         return False
-    language = language_of(str(path))
+    language = language_of(name)
     if language not in (DEFAULT, "sql"):
         return True
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -20,7 +21,10 @@ from interruptions import Interruptions, check_table
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
 from penstock.connectors.clickhouse import config as clickhouse_config
 from penstock.core.errors import Permanent, PlanError, Transient
-from penstock.sdk import Read
+from penstock.engine.sinks.sink import SinkTask
+from penstock.engine.sinks.sink import write as write_partition
+from penstock.engine.tasks.dead_letter_writer import Spool
+from penstock.sdk import BatchId, Read
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.operations import Operation
 from servers.certificates import Authority
@@ -200,6 +204,30 @@ def test_a_repeated_batch_has_an_effect_once_if_the_engine_keeps_tokens(
     assert clickhouse(counted) == [(count,)]
     assert write(sink(options), rows, 8) == {}
     assert clickhouse(counted) == [(count + 2,)]
+
+
+def test_merged_rows_are_inserted_once_in_any_division(
+    clickhouse: ClickHouse, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value that does not fit and a row that the server rejects are dead letters of their own."""
+    clickhouse(
+        f"CREATE TABLE shop.{options['table']} (id Int64, n UInt8, CONSTRAINT c CHECK id != 13) "
+        "ENGINE = MergeTree ORDER BY id SETTINGS non_replicated_deduplication_window = 100"
+    )
+    monkeypatch.setattr(ClickhouseSink, "max_rows_per_write", 20)
+    rows = batch(id=numbers(*range(50)), n=numbers(*([7] * 29), 300, *([7] * 20)))
+    for size in (50, 10, 7):
+        spool = Spool("p", "q", "out", "sink", directory=str(tmp_path / str(size)))
+        task = SinkTask.of(sink(options), spool)
+        parts = (rows.slice(start, size) for start in range(0, 50, size))
+        receipt = write_partition(task, BatchId("q", 7), 0, parts)
+        task.discard_client()
+        assert receipt is not None and (receipt["rows"], receipt["bad"]) == (48, 2)
+        found = pa.ipc.open_file(next((tmp_path / str(size)).rglob("*.arrow"))).read_all()
+        letters = [json.loads(each)["id"] for each in found["payload"].to_pylist()]
+        assert sorted(letters) == [13, 29]
+    kept = [(number,) for number in range(50) if number not in (13, 29)]
+    assert clickhouse(f"SELECT id FROM shop.{options['table']} ORDER BY id") == kept
 
 
 def test_upserts_and_deletes(clickhouse: ClickHouse, options: dict[str, Any]) -> None:

@@ -33,6 +33,11 @@ def read(source: OpensearchSource, start: Offset, end: Offset) -> Iterator[tuple
                 yield row["id"], json.loads(row["payload"])
 
 
+def open_searches(server: Opensearch) -> set[str]:
+    """Returns the points in time, among which are those of other tests with lost connections."""
+    return {each["pit_id"] for each in server.call("GET", "/_search/point_in_time/_all")["pits"]}
+
+
 def read_batches(server: Opensearch, index: str, **options: Any) -> list[list[tuple[str, Any]]]:
     """Reads each batch with a source of its own, which continues at the stored offset."""
     offset = source_of(server, index, **options).initial_offset()
@@ -95,6 +100,7 @@ def test_batches_and_pages(
     """All documents are read once, in order; those with the same values are in one batch."""
     monkeypatch.setattr(search, "_PAGE", 7)
     monkeypatch.setattr(search, "_MAX_PAGE", 11)
+    before = open_searches(opensearch)
     batches = read_batches(opensearch, ordered, cursor_columns=[kind, "n"], max_records=25)
     found = [[(each["place"] // 3, each["n"]) for _, each in batch] for batch in batches]
     places = [place for batch in found for place in batch]
@@ -103,7 +109,7 @@ def test_batches_and_pages(
     assert all(before[-1] < after[0] for before, after in pairwise(found))
     ids = {id_ for batch in batches for id_, _ in batch}
     assert len(ids) == 150
-    assert opensearch.call("GET", "/_search/point_in_time/_all") == {"pits": []}
+    assert open_searches(opensearch) <= before
 
 
 def test_documents_without_order(opensearch: Opensearch, monkeypatch: pytest.MonkeyPatch) -> None:

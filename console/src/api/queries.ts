@@ -40,7 +40,8 @@ export function useAction(id: string) {
   });
 }
 
-interface Application { text: string; note: string; fresh: boolean }
+/** `base` is the version that a text was made from. A newer one is an error, so that no change is lost. */
+interface Application { text: string; note: string; fresh: boolean; base: number }
 
 export function useApply(id: string) {
   const cache = useQueryClient();
@@ -53,8 +54,8 @@ export function useApply(id: string) {
 export function useRollBack(id: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: ({ number, fresh }: { number: number; fresh: boolean }) =>
-      api.post<Version>(`${pipelinePath(id)}/versions/${number}/roll-back`, { fresh }),
+    mutationFn: ({ number, fresh, base }: { number: number; fresh: boolean; base: number }) =>
+      api.post<Version>(`${pipelinePath(id)}/versions/${number}/roll-back`, { fresh, base }),
     onSuccess: () => cache.invalidateQueries({ predicate: (each) => each.queryKey[1] === id }),
   });
 }

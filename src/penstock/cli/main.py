@@ -54,6 +54,11 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("run", RUN, "Run a pipeline."),
     Command("serve", RUN, "Serve the pipelines of a directory: an API for many pipelines."),
+    Command("start", RUN, "Start a pipeline of a server."),
+    Command("apply", RUN, "Apply a file to a pipeline of a server."),
+    Command("versions", RUN, "List the versions of a pipeline of a server."),
+    Command("rollback", RUN, "Apply an earlier version of a pipeline of a server."),
+    Command("logs", RUN, "Print the log of a pipeline of a server."),
     Command("sql", RUN, "Start a SQL shell."),
     Command("status", RUN, "Show the state, metrics and last runs of a pipeline."),
     Command("stop", RUN, "Stop a running pipeline after its current batch."),

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from penstock.cli.options import Files, Json, Overrides
+from penstock.cli.server_options import Data, Server, connect, server_of
 from penstock.core.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.runtime.health import Health
     from penstock.runtime.state.status import FinishedRun, Status
+    from penstock.server_client import ServerClient
 
 All = Annotated[
     bool,
@@ -38,17 +40,24 @@ def status(
     overrides: Overrides = (),
     all: All = False,
     json: Json = False,
+    server: Server = None,
+    data: Data = None,
 ) -> None:
     """Show the state, metrics and last runs of a pipeline.
 
     Finds the run by its state directory, also from another machine that shares the directory. A
-    run is starting until each of its sources has subscribed, and running from then on.
+    run is starting until each of its sources has subscribed, and running from then on. With
+    --server shows all pipelines of a server.
     The exit code is 0 whether the pipeline is running or not.
 
       penstock status shop.yaml
       penstock status shop.yaml --json | jq .running
       penstock status --all
+      penstock status --all --server http://localhost:7077
     """
+    if all and (server or (server_of(None) and not files)):
+        _print_served(connect(server, data), json)
+        return
     if all:
         _print_all(files or [Path()], overrides, json)
         return
@@ -72,13 +81,23 @@ def status(
 
 def _print_all(directories: list[Path], overrides: tuple[str, ...], json: bool) -> None:
     from penstock.catalog import pipeline_files
-    from penstock.cli.printing import print_json
 
     files = [file for directory in directories for file in pipeline_files(directory)]
     found = sorted(
         ((file, *_health(file, overrides)) for file in files),
         key=lambda each: (-each[2].severity, each[1]),
     )
+    _print_found(found, json)
+
+
+def _print_served(client: ServerClient, json: bool) -> None:
+    found = [(Path(each.file), each.name, each.health) for each in client.pipelines()]
+    _print_found(found, json)
+
+
+def _print_found(found: list[tuple[Path, str, Health]], json: bool) -> None:
+    from penstock.cli.printing import print_json
+
     if json:
         print_json([
             {"pipeline": name, "file": str(file), **asdict(health)} for file, name, health in found

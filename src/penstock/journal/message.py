@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ def bound_messages(messages: Sequence[Message], max_size: int | None) -> Sequenc
     max_metadata_size = max(max_size, _MAX_METADATA_BYTES)
     for message in messages:
         if message.metadata is not metadata:
-            metadata, metadata_size = message.metadata, _extent([*message.metadata.values()])
+            metadata, metadata_size = message.metadata, _extent_of_all(message.metadata.values())
         size = len(message.payload or b"")
         fits = size <= max_size and metadata_size <= max_metadata_size
         bounded.append(message if fits else _truncate(message, size + metadata_size))
@@ -60,14 +60,22 @@ def _truncate(message: Message, size: int) -> Message:
 
 def _extent(value: Any) -> int:
     """Returns the bytes of texts and bytes in a value, approximately."""
-    kind = type(value)
-    if kind in _TEXTS:
+    if type(value) in _TEXTS:
         return len(value)
-    if kind in _SCALARS:
-        return 0
     if isinstance(value, Mapping):
-        return sum(_extent(key) + _extent(item) for key, item in value.items())
-    return sum(map(_extent, value)) if isinstance(value, list | tuple) else 0
+        return _extent_of_all(value.keys()) + _extent_of_all(value.values())
+    return _extent_of_all(value) if isinstance(value, list | tuple) else 0
+
+
+def _extent_of_all(values: Iterable[Any]) -> int:
+    size = 0
+    for value in values:
+        kind = type(value)
+        if kind in _TEXTS:
+            size += len(value)
+        elif kind not in _SCALARS:
+            size += _extent(value)
+    return size
 
 
 def size_of(messages: Sequence[Message]) -> int:

@@ -48,6 +48,12 @@ class Health:
     reason: Reason | None = None
     next_attempt: str | None = None
 
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Health:
+        """Returns the health whose fields are `facts`, as `dataclasses.asdict` returns them."""
+        reason = facts["reason"]
+        return cls(**{**facts, "reason": Reason(**reason) if reason else None})
+
     @property
     def severity(self) -> int:
         """The position of the state in `HEALTH_STATES`: higher is worse."""

@@ -70,7 +70,9 @@ class Sink(Component[C]):
 
     parallelism = "a partition of the batch"
     max_rows_per_write: ClassVar[int | None] = None
-    """The maximum number of rows of one call of `Writer.write` without a limit in `batch`."""
+    """The maximum number of rows of one call of `Writer.write` without a limit in `batch`.
+
+    Batches are merged up to this number, or 64 MiB. The division depends on the rows only."""
     discards_rows: ClassVar[bool] = False
     """Whether rows are discarded, so that rows of a failed attempt have no effect."""
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.catalog import pipeline_files
-from penstock.core.errors import PenstockError, UserError
+from penstock.core.errors import PenstockError
 from penstock.core.version import __version__
+from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.store.pipelines import Pipelines, digest_of
 from penstock.server.workers.pool import WorkerPool
+
+DESCRIBE_SECONDS = 10.0
+RETRY_SECONDS = 10.0
+"""The time after which a file that could not be read is read again."""
 
 
 @dataclass(frozen=True)
@@ -36,34 +42,24 @@ class CatalogEntry:
     stamp: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, id: str, file: Path, facts: Mapping[str, Any], stamp: str) -> CatalogEntry:
+    def of(
+        cls, id: str, file: Path, facts: Mapping[str, Any], stamp: str, digest: str
+    ) -> CatalogEntry:
         """Returns the entry of a file from the facts of the operation `describe`."""
         state = facts["state"] and file.parent / facts["state"]
-        digest = digest_of(read_text(file))
         return cls(id, file, **{**facts, "state": state or None}, digest=digest, stamp=stamp)
-
-
-def read_text(file: Path) -> str:
-    """Returns the text of a pipeline file. Bytes that are not UTF-8 are replaced.
-
-    Raises UserError if the file cannot be read.
-    """
-    try:
-        return file.read_text("utf-8", "replace")
-    except OSError as error:
-        raise UserError(
-            f"the file {file.name} cannot be read: {error.strerror}", code="unreadable-file",
-            hint="Restore the file, or delete the pipeline.",
-        ) from error  # fmt: skip
 
 
 class Catalog:
     """The pipelines of several directories. Safe for several threads."""
 
     def __init__(
-        self, directories: Sequence[Path], pipelines: Pipelines, workers: WorkerPool
-    ) -> None:
-        self._directories, self._pipelines, self._workers = directories, pipelines, workers
+        self, directories: Sequence[Path], pipelines: Pipelines, files: PipelineFiles,
+        workers: WorkerPool,
+    ) -> None:  # fmt: skip
+        self._directories, self._pipelines = directories, pipelines
+        self._files, self._workers = files, workers
+        self._next_tries: dict[str, float] = {}
         self._entries: dict[str, CatalogEntry] = {}
         self._lock = threading.Lock()
 
@@ -73,7 +69,9 @@ class Catalog:
 
     def entries(self) -> list[CatalogEntry]:
         """Returns all entries, by name."""
-        return sorted(self._entries.values(), key=lambda entry: (entry.name, str(entry.file)))
+        return sorted(
+            self._entries.copy().values(), key=lambda entry: (entry.name, str(entry.file))
+        )
 
     def refresh(self) -> None:
         """Reads new and changed files. A pipeline without a file has no entry from then on."""
@@ -98,20 +96,35 @@ class Catalog:
 
     def _read(self, id: str, file: Path) -> CatalogEntry | None:
         try:
-            status = file.stat()
+            status = file.lstat()
         except OSError:
             return None
         stamp = f"{__version__}:{status.st_mtime_ns}:{status.st_size}"
         known = self._entries.get(id)
         if known is not None and known.stamp == stamp:
             return known
+        if known is not None and time.monotonic() < self._next_tries.get(id, 0.0):
+            return known
         try:
+            text = self._files.read(file)
             facts = self._pipelines.facts(id, stamp)
             if facts is None:
-                facts = self._workers.call("describe", file)
+                facts = self._workers.call("describe", file, text=text, timeout=DESCRIBE_SECONDS)
                 if not facts["errors"]:  # an error may end without a change of the file
                     self._pipelines.set_facts(id, stamp, facts)
-            return CatalogEntry.of(id, file, facts, stamp)
+            return CatalogEntry.of(id, file, facts, stamp, digest_of(text))
         except PenstockError as error:
-            errors = [{"code": error.code, "message": error.message, "hint": error.hint}]
-            return CatalogEntry(id, file, file.stem, "yaml", errors=errors)
+            return self._unread(id, file, known, error)
+
+    def _unread(
+        self, id: str, file: Path, known: CatalogEntry | None, error: PenstockError
+    ) -> CatalogEntry:
+        """Returns the entry of a file that cannot be read now, with its earlier facts.
+
+        Its run goes on, and remains under supervision.
+        """
+        self._next_tries[id] = time.monotonic() + RETRY_SECONDS
+        errors = [{"code": error.code, "message": error.message, "hint": error.hint}]
+        if known is not None:
+            return replace(known, errors=errors, digest="", stamp="")
+        return CatalogEntry(id, file, file.stem, "yaml", errors=errors)

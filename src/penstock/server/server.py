@@ -15,7 +15,9 @@ from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
 from penstock.server.api.application import make_application
 from penstock.server.catalog import Catalog
-from penstock.server.service import Service
+from penstock.server.changes import Changes
+from penstock.server.parts import Parts
+from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import RIGHTS, Accounts
 from penstock.server.store.audit import Audit
@@ -23,6 +25,7 @@ from penstock.server.store.database import Database, leadership
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
+from penstock.server.views import Views
 from penstock.server.workers.pool import WorkerPool
 
 ADMIN = "admin"
@@ -35,17 +38,15 @@ INHERITED = (
     "PYTHONPATH", "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 """The variables that runs inherit, beside those of `Settings.environment`."""
+WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER"})
+"""The variables of clients of the server, which are not for the code of pipelines."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server whose parts work. `login_code` is a code of the first login; None later."""
+    """A server that supervises. `login_code` is a code of the first login; None later."""
 
-    settings: Settings
-    service: Service
-    accounts: Accounts
-    audit: Audit
-    catalog: Catalog
+    parts: Parts
     supervisor: Supervisor
     login_code: str | None
 
@@ -70,19 +71,23 @@ def open_server(
         database = Database.open(settings.data, settings.store)
         environment = child_environment(settings, os.environ)
         own = WorkerPool(WORKERS, environment)
-        workers = workers or own
         pipelines, accounts = Pipelines(database), Accounts(database)
-        catalog = Catalog([settings.directory, settings.created], pipelines, workers)
+        directories = [settings.directory, settings.created]
+        files, describing = PipelineFiles(directories), WorkerPool(1, environment)
+        catalog = Catalog(directories, pipelines, files, workers or describing)
         launcher = Launcher(settings.command, environment, settings.logs)
         supervisor = Supervisor(pipelines, catalog, launcher, log)
-        service = Service(settings, pipelines, catalog, supervisor, workers)
+        views = Views(settings, pipelines, files, catalog, supervisor)
+        changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
         code = _set_up(settings, accounts)
         supervisor.start()
         try:
-            yield Server(settings, service, accounts, Audit(database), catalog, supervisor, code)
+            parts = Parts(settings, views, changes, accounts, Audit(database), log)
+            yield Server(parts, supervisor, code)
         finally:
-            supervisor.close()
             own.close()
+            describing.close()
+            supervisor.close()
             database.close()
 
 
@@ -93,7 +98,7 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
     the server cannot listen.
     """
     with open_server(settings, log) as server:
-        app = make_application(settings, server.service, server.accounts, server.audit, log)
+        app = make_application(server.parts)
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS, server_header=False, lifespan="off",
@@ -122,7 +127,11 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
             )  # fmt: skip
     names = (*INHERITED, *settings.environment)
     found = {name: environment[name] for name in names if name in environment}
-    own = {name: text for name, text in environment.items() if name.startswith("PENSTOCK_")}
+    own = {
+        name: text
+        for name, text in environment.items()
+        if name.startswith("PENSTOCK_") and name not in WITHHELD
+    }
     return {**own, **found}
 
 

@@ -17,6 +17,7 @@ from penstock.connectors.mongodb import cursor
 from penstock.connectors.mongodb.client import codec_options
 from penstock.connectors.mongodb.documents import decode_documents, to_rows
 from penstock.connectors.mongodb.encoding import Encoding, encode_document
+from penstock.connectors.mongodb.reading import find_arguments, matching
 from penstock.core.errors import EncodeError, PlanError
 from penstock.sdk import Read
 from penstock.sdk.columns.json_mark import json_field
@@ -231,3 +232,33 @@ def test_values_are_ordered_as_the_server_orders_them() -> None:
     assert cursor.sort_key((b"\xff",)) < cursor.sort_key((b"\0\0",))
     early = DatetimeMS(-(2**50))
     assert cursor.sort_key((early,)) < cursor.sort_key((dt.datetime(1, 1, 1, tzinfo=dt.UTC),))
+
+
+def test_values_of_a_later_document() -> None:
+    """Values of another kind are not later, as the filter of a range leaves them out."""
+    early, late = ObjectId("0" * 24), ObjectId("f" * 24)
+    assert cursor.is_after((late,), (early,)) and not cursor.is_after((early,), (early,))
+    assert not cursor.is_after((early,), (late,))
+    assert cursor.is_after(("b",), ("a",)) and not cursor.is_after(("b",), (1,))
+    assert cursor.is_after((Decimal128("1.5"),), (1,)) and not cursor.is_after((1.0,), (1,))
+
+
+def test_aggregations_that_are_a_find() -> None:
+    first, second = {"a": 1}, {"a": {"$gt": 0}}
+    stages = [*matching(first, {}, second), {"$sort": {"a": 1, "_id": 1}}, {"$limit": 3}]
+    assert find_arguments(stages) == {
+        "filter": {"$and": [first, second]}, "sort": [("a", 1), ("_id", 1)], "limit": 3
+    }  # fmt: skip
+    assert find_arguments([*matching(first), {"$project": {"a": 1}}, {"$skip": 2}]) == {
+        "filter": first, "projection": {"a": 1}, "skip": 2
+    }  # fmt: skip
+    assert find_arguments([*stages, {"$count": "count"}]) is None
+
+
+def test_numbers_of_64_bits_and_classes_of_bson_in_a_column() -> None:
+    values = [bson.Int64(2**62), 5, None]
+    content = b"".join(bson.encode({"n": value}) for value in values)
+    assert decoded(content, ("n", pa.int64())) == ([{"n": v} for v in (2**62, 5, None)], [])
+    mixed = b"".join(bson.encode({"t": v}) for v in ("a", ObjectId("0" * 24), {"x": 1}))
+    rows, bad = decoded(mixed, ("t", pa.string()))
+    assert rows == [{"t": "a"}, {"t": "0" * 24}] and len(bad) == 1

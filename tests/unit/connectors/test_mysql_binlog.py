@@ -89,6 +89,9 @@ def test_rows_without_some_columns() -> None:
     assert row == {
         **dict.fromkeys("bdefghi", Unsent.VALUE), "a": "7", "c": None, "j": "9"
     }  # fmt: skip
+    whole = read_row(Image(b"\xfc\0\1"), columns[:2], b"\x03")
+    assert whole == {"a": "0", "b": "1"}
+    assert read_row(Image(b"\0\x05"), columns[:2], b"\x02") == {"a": Unsent.VALUE, "b": "5"}
     with pytest.raises(ValueError, match="ends early"):
         read_row(Image(b"\0"), columns, bytes([1, 0]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise, zip_longest
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,15 +15,25 @@ def of(numbers: list[int]) -> pa.RecordBatch:
     return pa.record_batch({"n": pa.array(numbers, pa.int64())})
 
 
-@given(st.lists(st.integers(0, 7), max_size=8), st.integers(1, 9))
-def test_batches_of_a_size(sizes: list[int], most: int) -> None:
-    numbers = iter(range(100))
-    given_ = [of([next(numbers) for _ in range(size)]) for size in sizes]
-    found = [batch.column("n").to_pylist() for batch in rebatch(iter(given_), most)]
-    assert [n for batch in found for n in batch] == list(range(sum(sizes)))
-    assert all(len(batch) == most for batch in found[:-1]) and all(
-        0 < len(b) <= most for b in found
+@given(
+    st.lists(st.integers(0, 7), max_size=8), st.integers(1, 9), st.lists(st.integers(0, 5)),
+    st.integers(1, 60),
+)  # fmt: skip
+def test_batches_of_a_size(sizes: list[int], most: int, lengths: list[int], max_bytes: int) -> None:
+    count = sum(sizes)
+    rows = pa.record_batch(
+        {"n": range(count), "t": ["x" * n for n in (lengths * count)[:count]] or [""] * count}
     )
+    bounds = [*accumulate(sizes, initial=0)]
+    divided = [rows.slice(start, stop - start) for start, stop in pairwise(bounds)]
+    found = [batch.to_pylist() for batch in rebatch(divided, most, max_bytes)]
+    assert [row for batch in found for row in batch] == rows.to_pylist()
+    for batch, following in zip_longest(found, found[1:], fillvalue=[]):
+        size = sum(8 + len(row["t"]) for row in batch)
+        assert 0 < len(batch) <= most and (size <= max_bytes or len(batch) == 1)
+        # A batch ends because the next row does not fit.
+        assert not following or len(batch) == most or size + 8 + len(following[0]["t"]) > max_bytes
+    assert found == [batch.to_pylist() for batch in rebatch([rows], most, max_bytes)]
 
 
 def test_without_a_limit_batches_are_as_they_come() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.core.errors import PenstockError, Permanent, StateError
+from penstock.core.errors import DecodeError, PenstockError, Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk.database.changes import (
     ChangesReceiver,
@@ -31,7 +31,12 @@ from penstock.sdk.database.changes import (
     receiver,
 )
 from penstock.sdk.database.changes.progress import PROGRESS
-from penstock.sdk.database.changes.rows import key_of_text, key_text
+from penstock.sdk.database.changes.rows import (
+    change_payload,
+    changes_of_payloads,
+    key_of_text,
+    key_text,
+)
 from penstock.sdk.database.changes.schemas import read_schemas
 from penstock.sdk.operations import Operation
 
@@ -123,6 +128,27 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
         return records
 
     return receive
+
+
+def test_payloads_have_all_values() -> None:
+    rows: list[Row] = [
+        {"k": "1", 'a "b"\\': 'née "x" \\ \n \x01 \u2028 😀', "n": None, "b": b"\0\xff"},
+        {"k": '{"bytes": "00"}', "100 %s": None},
+        {},
+    ]
+    payloads = [change_payload(Operation.UPDATE, each) for each in rows]
+    for each, payload in zip(rows, payloads, strict=True):
+        assert json.loads(payload)["row"].keys() == each.keys()
+        assert changes_of_payloads([payload]) == (["u"], [each])
+    assert changes_of_payloads(payloads) == (["u"] * 3, rows)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"op": "i", "row": {}},{"op": "i", "row": {}}'])
+def test_a_payload_that_is_no_change(content: bytes) -> None:
+    valid = change_payload(Operation.INSERT, {"k": "1"})
+    for payloads in ([content], [valid, content, valid]):
+        with pytest.raises(DecodeError, match="not a change"):
+            changes_of_payloads(payloads)
 
 
 def row(key: str, value: Value = "new") -> dict[str, Value]:

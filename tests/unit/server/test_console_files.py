@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,6 +14,7 @@ from penstock.core.log import Silent
 from penstock.server.api.application import make_application
 from penstock.server.console import routes
 from penstock.server.console.assets import load_assets
+from penstock.server.parts import Parts
 from penstock.server.settings import Settings
 
 SCRIPT = b"console.log('x')\n" * 50
@@ -34,9 +36,10 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
 
 def _client(directory: Path) -> TestClient:
+    nothing: Any = None
     settings = Settings(directory, directory / "data")
-    app = make_application(settings, None, None, None, Silent())  # type: ignore[arg-type]
-    return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+    parts = Parts(settings, nothing, nothing, nothing, nothing, Silent())
+    return TestClient(make_application(parts), base_url="http://localhost", raise_server_exceptions=False)
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/pipelines/5ba1/editor", "/no/such/page"])

@@ -225,6 +225,7 @@ def test_expired_tokens(tmp_path: Path) -> None:
 
 def test_runs_inherit_permitted_variables_only(server_settings: Settings) -> None:
     environment = {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "hidden", "SHOP": "x"}
+    environment["PENSTOCK_TOKEN"] = "of an administrator"
     assert child_environment(server_settings, environment) == {"PATH": "/bin"}
     permitted = replace(server_settings, environment=("SHOP",))
     assert child_environment(permitted, environment) == {"PATH": "/bin", "SHOP": "x"}

@@ -30,7 +30,8 @@ export default function EditorTab({ detail }: { detail: Detail }) {
   const [note, setNote] = useState("");
   const editor = useRef<EditorHandle>(null);
   const file = detail.text ?? "";
-  const text = draft ?? file;
+  const text = draft?.text ?? file;
+  const base = draft?.base ?? detail.version ?? 0;
   const applied = versions.data?.[0]?.text ?? file;
   const check = useCheck(`${pipelinePath(id)}/check`, mayEdit ? text : null);
   const apply = useApply(id);
@@ -40,13 +41,13 @@ export default function EditorTab({ detail }: { detail: Detail }) {
   const pending = text !== file || detail.changed;
 
   function change(next: string): void {
-    setDraft(id, next === file ? null : next);
+    setDraft(id, next === file ? null : { text: next, base });
     plan.reset();
     apply.reset();
   }
 
   function send(fresh: boolean): void {
-    apply.mutate({ text, note, fresh }, {
+    apply.mutate({ text, note, fresh, base }, {
       onSuccess: () => {
         setDraft(id, null);
         setNote("");

@@ -1,7 +1,10 @@
 /** Unsaved texts of this tab, by pipeline: they survive a change of the page, not of the tab. */
 import { useEffect, useSyncExternalStore } from "react";
 
-const drafts = new Map<string, string>();
+/** A text, and the version that it was made from; 0 is none. */
+export interface Draft { text: string; base: number }
+
+const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
@@ -9,14 +12,14 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-export function setDraft(id: string, text: string | null): void {
-  if (text === null) drafts.delete(id);
-  else drafts.set(id, text);
+export function setDraft(id: string, draft: Draft | null): void {
+  if (draft === null) drafts.delete(id);
+  else drafts.set(id, draft);
   listeners.forEach((each) => each());
 }
 
 /** Returns the draft of a pipeline. The browser asks before it discards one. */
-export function useDraft(id: string): string | undefined {
+export function useDraft(id: string): Draft | undefined {
   const draft = useSyncExternalStore(subscribe, () => drafts.get(id));
   useEffect(() => {
     if (draft === undefined) return;

@@ -41,12 +41,12 @@ export default function VersionsTab({ detail }: { detail: Detail }) {
             {version.note && <span className="quiet">{version.note}</span>}
           </div>
           {mayEdit && version !== latest && (
-            <AskButton size="xs" loading={back.isPending} question={`Apply the text of version ${version.number}?`} answer="Roll back" onConfirm={() => back.mutate({ number: version.number, fresh: false })}>
+            <AskButton size="xs" loading={back.isPending} question={`Apply the text of version ${version.number}?`} answer="Roll back" onConfirm={() => back.mutate({ number: version.number, fresh: false, base: latest.number })}>
               Roll back to version {version.number}
             </AskButton>
           )}
         </header>
-        {back.isError && <ApplyError error={back.error} name={detail.name} busy={back.isPending} onFresh={() => back.mutate({ number: version.number, fresh: true })} />}
+        {back.isError && <ApplyError error={back.error} name={detail.name} busy={back.isPending} onFresh={() => back.mutate({ number: version.number, fresh: true, base: latest.number })} />}
         {back.data && version === latest && <Notice tone="good" title={`Rolled back: version ${back.data.number}`} role="status" />}
         <DifferenceView label={`Difference of version ${version.number}`} language={detail.language} before={before?.text ?? version.text} after={version.text} />
       </section>

@@ -57,6 +57,8 @@ class ClickhouseSink(TableSink[ClickhouseSinkConfig]):
         {Capability.ROWS, Capability.ORDERED, Capability.UPSERT, Capability.DELETE}
     )
     acknowledges = "the server has inserted it"
+    max_rows_per_write = 100_000
+    """One insert is one block and one part of the server, so few large inserts are fast."""
 
     @property
     def dialect(self) -> ClickhouseDialect:

@@ -74,6 +74,15 @@ def sort_key(values: Values) -> tuple[Any, ...]:
     return tuple(_SORT_KEYS.get(type(value).__name__, _same)(value) for value in values)
 
 
+def is_after(values: Values, others: Values) -> bool:
+    """Returns whether values of single fields are after others in the order of MongoDB.
+
+    Values of another kind are not, as in a filter.
+    """
+    kinds = [[*map(kind_of, each)] for each in (values, others)]
+    return kinds[0] == kinds[1] and sort_key(values) > sort_key(others)
+
+
 def _same(value: Any) -> Any:
     return value
 

@@ -20,6 +20,8 @@ from penstock.sdk.columns.rows import INVALID, array_of
 from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 from penstock.sdk.database.row_conversion import RowConversion
 
+_PLAIN = frozenset({"NoneType", "bool", "int", "Int64", "float", "str", "bytes", "datetime"})
+"""The classes of values of BSON that are values of Python."""
 Document = Mapping[str, Any]
 FieldOf = Callable[[str], str]
 _LENGTH = 4
@@ -101,7 +103,11 @@ def columns_of(
     documents: Sequence[Document], columns: pa.Schema, field_of: FieldOf
 ) -> pa.RecordBatch:
     """Returns documents in columns. Raises WrongType, MissingValue or DecodeError."""
-    arrays = [_array([each.get(field_of(f.name)) for each in documents], f) for f in columns]
+    names = [field_of(name) for name in columns.names]
+    arrays = [
+        _array([each.get(name) for each in documents], field)
+        for name, field in zip(names, columns, strict=True)
+    ]
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(documents), pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
@@ -110,7 +116,9 @@ def columns_of(
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
     """Returns values of BSON as an array. Raises WrongType, MissingValue or DecodeError."""
     try:
-        array = array_of([_plain(value, field) for value in values], field.type, cast)
+        if is_json(field) or not {each.__name__ for each in {*map(type, values)}} <= _PLAIN:
+            values = [_plain(value, field) for value in values]
+        array = array_of(values, field.type, cast)
     except WrongType as error:
         raise error.within(field.name) from None
     except INVALID as error:

@@ -17,7 +17,7 @@ from penstock.connectors.mongodb.client import (
     option_value,
 )
 from penstock.connectors.mongodb.config import ID, MongodbSourceConfig
-from penstock.connectors.mongodb.cursor import kind_of
+from penstock.connectors.mongodb.cursor import Values, kind_of
 from penstock.connectors.mongodb.documents import Document, Undecodable, decode_documents
 from penstock.connectors.mongodb.errors import translate_errors
 from penstock.connectors.mongodb.sample import infer_columns
@@ -44,10 +44,13 @@ class Reader:
     ) -> Generator[Sequence[Document | Undecodable], None, None]:
         """Yields the documents of further stages in parts, with bounded memory."""
         milliseconds = round(self.config.timeout * 1000)
+        stages = [*self._relation, *stages]
+        arguments = None if self.config.pipeline else find_arguments(stages)
         with translate_errors(self.config):
-            batches = self._collection.aggregate_raw_batches(
-                [*self._relation, *stages], maxTimeMS=milliseconds
-            )
+            if arguments is None:
+                batches = self._collection.aggregate_raw_batches(stages, maxTimeMS=milliseconds)
+            else:
+                batches = self._collection.find_raw_batches(**arguments, max_time_ms=milliseconds)
         with closing(batches):
             while True:
                 with translate_errors(self.config):
@@ -64,20 +67,21 @@ class Reader:
             raise Permanent(f"cannot read {self.config.collection}: {found.error.message}")
         return found
 
-    def kinds(self, fields: Sequence[str]) -> Sequence[str]:
-        """Returns the kind of the values of each field; none without documents.
+    def last_values(self, fields: Sequence[str]) -> Values:
+        """Returns the last value of each field in its order; none without documents.
 
         The first and the last document in the order of a field have values of one kind only if all
         documents have, since MongoDB sorts values by their kinds. Raises Permanent.
         """
-        kinds: list[str] = []
+        values = []
         for field in fields:
             ends = [self.first([{"$sort": {field: order}}, {"$limit": 1}]) for order in (1, -1)]
             found = [each.get(field) for each in ends if each is not None]
             if len(found) < len(ends):
                 return ()
-            kinds.append(self.kind(field, found))
-        return kinds
+            self.kind(field, found)
+            values.append(found[-1])
+        return tuple(values)
 
     def sample_columns(self) -> pa.Schema | None:
         """Returns the columns of the first documents; None without documents."""
@@ -129,3 +133,26 @@ class Reader:
 def matching(*conditions: Stage) -> list[Stage]:
     """Returns the stages of filters."""
     return [{"$match": each} for each in conditions if each]
+
+
+def find_arguments(stages: Sequence[Stage]) -> dict[str, Any] | None:
+    """Returns the arguments of `find` for stages in its order; None for stages it does not have.
+
+    Servers answer `find` sooner than an aggregation.
+    """
+    arguments: dict[str, Any] = {}
+    conditions: list[Stage] = []
+    for stage in stages:
+        ((name, value),) = stage.items()
+        if name == "$match":
+            conditions.append(value)
+        elif name in _ARGUMENTS:
+            arguments[_ARGUMENTS[name]] = [*value.items()] if name == "$sort" else value
+        else:
+            return None
+    if conditions:
+        arguments["filter"] = conditions[0] if len(conditions) == 1 else {"$and": conditions}
+    return arguments
+
+
+_ARGUMENTS = {"$sort": "sort", "$skip": "skip", "$limit": "limit", "$project": "projection"}

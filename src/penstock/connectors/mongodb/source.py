@@ -119,14 +119,20 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
         return {"after": None}
 
     def find_end(self, start: Offset) -> Offset:
-        kinds = self._reader.kinds(self._fields)
-        if not kinds:
+        last: Values | None = self._reader.last_values(self._fields)
+        if not last:
             if not self.config.watch:
                 self._reader.check_collection()
             return start
-        self._check_growing(kinds[0])
-        condition = cursor.range_filter(self._fields, cursor.decode(start["after"]), None)
-        last = self._place(matching(condition, self._settled(kinds[0])), -1)
+        kind = cursor.kind_of(last[0])
+        assert kind is not None
+        self._check_growing(kind)
+        after, settled = cursor.decode(start["after"]), self._settled(kind)
+        if settled or len(last) > 1:
+            condition = cursor.range_filter(self._fields, after, None)
+            last = self._place(matching(condition, settled), -1)
+        elif after is not None and not cursor.is_after(last, after):
+            last = None
         return start if last is None else {"after": cursor.encode(last)}
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.sdk.columns.row_sizes import row_sizes
+
+MERGED_BYTES = 64 << 20
+"""The maximum size of batches that are merged for one write."""
 WRITES_PER_SECOND = 10
 """The number of writes per second under a rate limit."""
 
@@ -37,24 +42,38 @@ class WriteLimits:
 UNLIMITED = WriteLimits()
 
 
-def rebatch(batches: Iterator[pa.RecordBatch], max_rows: int | None) -> Iterator[pa.RecordBatch]:
-    """Yields the same rows in batches of `max_rows`; the last batch may be smaller."""
+def rebatch(
+    batches: Iterable[pa.RecordBatch], max_rows: int | None, max_bytes: int = MERGED_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Yields the same rows in batches of `max_rows`, or of fewer rows that have `max_bytes`.
+
+    A larger row is alone. The division depends on the rows only, not on that of `batches`: a
+    repeated batch is divided in the same way.
+    """
     if max_rows is None:
         yield from batches
         return
     pending: list[pa.RecordBatch] = []
-    count = 0
+    count = size = 0
     for batch in batches:
-        pending.append(batch)
-        count += batch.num_rows
-        if count >= max_rows:
-            merged = pa.concat_batches(pending)
-            end = count - count % max_rows
-            for start in range(0, end, max_rows):
-                yield merged.slice(start, max_rows)
-            pending, count = [merged.slice(end)], count - end
-    if count:
-        yield pa.concat_batches(pending)
+        ends = np.cumsum(row_sizes(batch))
+        start = before = 0
+        while start < batch.num_rows:
+            fitting = int(np.searchsorted(ends, before + max_bytes - size, "right")) - start
+            taken = max(min(fitting, max_rows - count), 0 if pending else 1)
+            if taken:
+                pending.append(batch.slice(start, taken))
+                start, count = start + taken, count + taken
+                before, size = int(ends[start - 1]), size + int(ends[start - 1]) - before
+            if start < batch.num_rows or count == max_rows:
+                yield _merged(pending)
+                pending, count, size = [], 0, 0
+    if pending:
+        yield _merged(pending)
+
+
+def _merged(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
 def split_by_bytes(

@@ -6,7 +6,6 @@ import socket
 
 from fastapi import FastAPI
 
-from penstock.core.log import Log
 from penstock.core.version import __version__
 from penstock.server.api import (
     components,
@@ -19,10 +18,8 @@ from penstock.server.api import (
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
 from penstock.server.console import routes as console
-from penstock.server.service import Service
+from penstock.server.parts import Parts
 from penstock.server.settings import Settings
-from penstock.server.store.accounts import Accounts
-from penstock.server.store.audit import Audit
 
 PREFIX = "/api/v1"
 ROUTERS = (
@@ -32,9 +29,7 @@ OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-def make_application(
-    settings: Settings, service: Service, accounts: Accounts, audit: Audit, log: Log
-) -> FastAPI:
+def make_application(parts: Parts) -> FastAPI:
     """Returns the application of a server.
 
     Raises AssertionError if a route requires no right: a defect of Penstock.
@@ -45,15 +40,14 @@ def make_application(
         title="Penstock", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
         max_body_size=MAX_BODY,
     )  # fmt: skip
-    app.state.settings, app.state.service, app.state.log = settings, service, log
-    app.state.accounts, app.state.audit = accounts, audit
+    app.state.parts = parts
     app.state.login_limit, app.state.streams = sessions.LoginLimit(), events.Streams()
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.include_router(monitoring.router)
     app.include_router(console.router)  # the last one: its page answers all other paths
     add_error_handlers(app)
-    app.add_middleware(Protection, hosts=_hosts(settings))
+    app.add_middleware(Protection, hosts=_hosts(parts.settings))
     return app
 
 

@@ -6,26 +6,36 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from penstock.server.service import Service
+from penstock.server.changes import Changes
+from penstock.server.parts import Parts
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
+from penstock.server.views import Views
 
 
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+def parts_of(request: Request) -> Parts:
+    """Returns the parts of the server that answers a request."""
+    parts: Parts = request.app.state.parts
+    return parts
+
+
+def _views(request: Request) -> Views:
+    return parts_of(request).views
+
+
+def _changes(request: Request) -> Changes:
+    return parts_of(request).changes
 
 
 def _accounts(request: Request) -> Accounts:
-    accounts: Accounts = request.app.state.accounts
-    return accounts
+    return parts_of(request).accounts
 
 
 def _audit(request: Request) -> Audit:
-    audit: Audit = request.app.state.audit
-    return audit
+    return parts_of(request).audit
 
 
-TheService = Annotated[Service, Depends(_service)]
+TheViews = Annotated[Views, Depends(_views)]
+TheChanges = Annotated[Changes, Depends(_changes)]
 TheAccounts = Annotated[Accounts, Depends(_accounts)]
 TheAudit = Annotated[Audit, Depends(_audit)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Query
 
-from penstock.server.api.context import TheAudit, TheService
+from penstock.server.api.context import TheAudit, TheChanges
 from penstock.server.api.models import LetterIds, Letters
 from penstock.server.api.security import DataReader, Operator
 
@@ -15,36 +15,36 @@ router = APIRouter(tags=["dead letters"], prefix="/pipelines/{id}/dead-letters")
 
 @router.get("")
 def list_dead_letters(
-    id: str, user: DataReader, service: TheService, audit: TheAudit, node: str | None = None,
+    id: str, user: DataReader, changes: TheChanges, audit: TheAudit, node: str | None = None,
     code: str | None = None, limit: int = Query(50, ge=1, le=1000),
 ) -> dict[str, Any]:  # fmt: skip
     """Returns the newest dead letters, and their numbers by node and code."""
     audit.record(user.name, "list dead letters", id)
-    return service.dead_letters(id, "list_dead_letters", node=node, code=code, limit=limit)
+    return changes.dead_letters(id, "list_dead_letters", node=node, code=code, limit=limit)
 
 
 @router.get("/{letter}")
 def show_dead_letter(
-    id: str, letter: str, user: DataReader, service: TheService, audit: TheAudit
+    id: str, letter: str, user: DataReader, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Returns a dead letter with its payload."""
     audit.record(user.name, "show dead letter", id, letter=letter)
-    return service.dead_letters(id, "show_dead_letter", letter=letter)
+    return changes.dead_letters(id, "show_dead_letter", letter=letter)
 
 
 @router.post("/replay")
 def replay_dead_letters(
-    id: str, body: Letters, user: Operator, service: TheService, audit: TheAudit
+    id: str, body: Letters, user: Operator, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Replays dead letters of a stopped pipeline from the nodes where they failed."""
     audit.record(user.name, "replay", id, letters=None if body.ids is None else len(body.ids))
-    return service.dead_letters(id, "replay_dead_letters", ids=body.ids, force=body.force)
+    return changes.dead_letters(id, "replay_dead_letters", ids=body.ids, force=body.force)
 
 
 @router.post("/remove")
 def remove_dead_letters(
-    id: str, body: LetterIds, user: Operator, service: TheService, audit: TheAudit
+    id: str, body: LetterIds, user: Operator, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Removes dead letters for good."""
     audit.record(user.name, "remove dead letters", id, letters=len(body.ids))
-    return service.dead_letters(id, "remove_dead_letters", ids=body.ids)
+    return changes.dead_letters(id, "remove_dead_letters", ids=body.ids)

@@ -11,14 +11,17 @@ from starlette.responses import JSONResponse
 
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError
+from penstock.server.api.context import parts_of
 from penstock.server.api.security import RequestError
-from penstock.server.service import CheckFailed
+from penstock.server.changes import CheckFailed
 from penstock.server.workers.pool import WorkerError
 
 NOT_FOUND = frozenset({
     "unknown-pipeline", "unknown-version", "unknown-user", "unknown-token", "no-dead-letter",
 })  # fmt: skip
 """The codes whose status is 404."""
+UNAVAILABLE = frozenset({"store-failed"})
+"""The codes whose status is 503."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -40,6 +43,8 @@ def _penstock_error(request: Request, error: Any) -> JSONResponse:
 
 
 def _status(code: str, status: int) -> int:
+    if code in UNAVAILABLE:
+        return 503
     return 404 if code in NOT_FOUND else status
 
 
@@ -64,10 +69,12 @@ def error_code(status: int) -> str:
     """Returns the code of an error of the framework."""
     if status == 413:
         return "body-too-large"
+    if status == 400:
+        return "invalid-request"
     return "no-such-path" if status == 404 else "no-such-method"
 
 
 def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
-    request.app.state.log.error("request failed", path=request.url.path, error=repr(error))
+    parts_of(request).log.error("request failed", path=request.url.path, error=repr(error))
     content = {"code": "bug", "message": "the server has a defect; its log has the error"}
     return JSONResponse({"errors": [content]}, 500)

@@ -6,19 +6,21 @@ IDs of those that are gone. An event `age` follows at least every ten seconds.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from penstock.server.api.context import TheService
+from penstock.server.api.context import TheViews
 from penstock.server.api.security import RequestError, Viewer
-from penstock.server.service import Service
+from penstock.server.views import Views
 
 router = APIRouter(tags=["pipelines"])
 PERIOD = 2.0
@@ -55,22 +57,24 @@ class Streams:
 
 
 @router.get("/events", response_class=StreamingResponse)
-def follow_pipelines(request: Request, user: Viewer, service: TheService) -> StreamingResponse:
+def follow_pipelines(request: Request, user: Viewer, views: TheViews) -> StreamingResponse:
     """Streams the changes of all pipelines as server-sent events."""
     streams: Streams = request.app.state.streams
     streams.open(user.name)
     return StreamingResponse(
-        _events(service, streams, user.name), media_type="text/event-stream",
+        _events(views, streams, user.name), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )  # fmt: skip
 
 
-def _events(service: Service, streams: Streams, user: str) -> Iterator[str]:
+async def _events(views: Views, streams: Streams, user: str) -> AsyncIterator[str]:
+    """Yields the events of one stream. A stream that waits has no thread."""
     known: dict[str, dict[str, Any]] = {}
     sent = 0.0
     try:
         while not streams.closed.is_set():
-            current = {each.id: asdict(each) for each in service.summaries()}
+            summaries = await run_in_threadpool(views.summaries)
+            current = {each.id: asdict(each) for each in summaries}
             changed = [facts for id, facts in current.items() if known.get(id) != facts]
             gone = sorted(known.keys() - current.keys())
             if changed or gone or not sent:
@@ -80,9 +84,16 @@ def _events(service: Service, streams: Streams, user: str) -> Iterator[str]:
                 yield _event("age", {})
                 sent = time.monotonic()
             known = current
-            streams.closed.wait(PERIOD)
+            await _wait(streams)
     finally:
         streams.close(user)
+
+
+async def _wait(streams: Streams) -> None:
+    """Waits for the next comparison, or for the end of all streams."""
+    until = time.monotonic() + PERIOD
+    while time.monotonic() < until and not streams.closed.is_set():
+        await asyncio.sleep(0.1)
 
 
 def _event(name: str, content: dict[str, Any]) -> str:

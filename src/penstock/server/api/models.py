@@ -11,6 +11,7 @@ Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Note = Annotated[str, Field(max_length=500)]
 Password = Annotated[str, Field(max_length=1000)]
+Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Level = Literal["static", "plan", "connect", "sample"]
 
 
@@ -42,17 +43,27 @@ class NewDraft(Body):
 
 
 class Application(Body):
-    """A text to apply. `fresh` resets the state, which loses offsets and open windows."""
+    """A text to apply. `fresh` resets the state, which loses offsets and open windows.
+
+    `base` is the version that the text was made from; another one is an error. 0 is none.
+    """
 
     text: Text
     note: Note = ""
     fresh: bool = False
+    base: Number | None = None
 
 
 class Fresh(Body):
     """`fresh` resets the state before the start."""
 
     fresh: bool = False
+
+
+class RollBack(Fresh):
+    """`fresh` and `base` as of an `Application`."""
+
+    base: Number | None = None
 
 
 class Letters(Body):

@@ -13,9 +13,9 @@ from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse, Response
 
 from penstock.runtime.health import HEALTH_STATES
-from penstock.server.api.context import TheService
+from penstock.server.api.context import TheViews
 from penstock.server.api.security import Viewer
-from penstock.server.service import Service
+from penstock.server.views import Views
 
 router = APIRouter(tags=["monitoring"])
 OPEN_PATHS = ("/health", "/ready")
@@ -23,31 +23,31 @@ OPEN_PATHS = ("/health", "/ready")
 
 
 @router.get("/health")
-def health() -> dict[str, str]:
+async def health() -> dict[str, str]:
     """Answers while the server works."""
     return {"status": "ok"}
 
 
 @router.get("/ready")
-def ready(service: TheService) -> JSONResponse:
+async def ready(views: TheViews) -> JSONResponse:
     """Returns whether the server has compared all pipelines once; 503 before."""
-    status = service.ready
+    status = views.ready
     return JSONResponse({"ready": status}, 200 if status else 503)
 
 
 @router.get("/metrics")
-def metrics(user: Viewer, service: TheService) -> Response:
+def metrics(user: Viewer, views: TheViews) -> Response:
     """Returns the metrics of all pipelines in the text format of Prometheus."""
     registry = CollectorRegistry()
-    registry.register(PipelinesCollector(service))
+    registry.register(PipelinesCollector(views))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class PipelinesCollector(Collector):
     """A collector of the last status of each pipeline."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, views: Views) -> None:
+        self._views = views
 
     def collect(self) -> Iterator[Metric]:
         """Yields the health of pipelines, then the metrics of their nodes and queries."""
@@ -56,10 +56,10 @@ class PipelinesCollector(Collector):
             labels=("pipeline", "state"),
         )  # fmt: skip
         found: list[tuple[str, dict[str, Any]]] = []
-        for each in self._service.summaries():
+        for each in self._views.summaries():
             for state in HEALTH_STATES:
                 states.add_metric((each.name, state), float(each.health.state == state))
-            numbers = self._service.numbers(each.id)
+            numbers = self._views.numbers(each.id)
             if numbers is not None:
                 found.append((each.name, dict(numbers)))
         yield states

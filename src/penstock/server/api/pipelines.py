@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Query
 
-from penstock.server.api.context import TheAudit, TheService
-from penstock.server.api.models import Application, Draft, Fresh, NewDraft, NewPipeline
+from penstock.server.api.context import TheAudit, TheChanges, TheViews
+from penstock.server.api.models import (
+    Application,
+    Draft,
+    Fresh,
+    NewDraft,
+    NewPipeline,
+    Number,
+    RollBack,
+)
 from penstock.server.api.security import DataReader, Editor, Operator, Viewer
 
 router = APIRouter(tags=["pipelines"])
@@ -16,118 +24,128 @@ PATH = "/pipelines/{id}"
 
 
 @router.get("/pipelines")
-def list_pipelines(user: Viewer, service: TheService) -> list[dict[str, Any]]:
+def list_pipelines(user: Viewer, views: TheViews) -> list[dict[str, Any]]:
     """Returns all pipelines with their health, worst first."""
-    return [asdict(each) for each in service.summaries()]
+    return [asdict(each) for each in views.summaries()]
 
 
 @router.post("/pipelines", status_code=201)
 def create_pipeline(
-    body: NewPipeline, user: Editor, service: TheService, audit: TheAudit
+    body: NewPipeline, user: Editor, views: TheViews, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Creates a pipeline from a valid text. It does not run yet."""
-    id = service.create(body.name, body.text, user.name, body.note)
+    id = changes.create(body.name, body.text, user.name, body.note)
     audit.record(user.name, "create", id, name=body.name)
-    return asdict(service.summary(id))
+    return asdict(views.summary(id))
 
 
 @router.post("/check")
-def check_new_pipeline(body: NewDraft, user: Editor, service: TheService) -> dict[str, Any]:
+def check_new_pipeline(body: NewDraft, user: Editor, changes: TheChanges) -> dict[str, Any]:
     """Checks a text of a pipeline that does not exist yet."""
-    return service.check_new(body.name, body.text, body.level)
+    return changes.check_new(body.name, body.text, body.level)
 
 
 @router.get(PATH)
-def show_pipeline(id: str, user: Viewer, service: TheService) -> dict[str, Any]:
+def show_pipeline(id: str, user: Viewer, views: TheViews) -> dict[str, Any]:
     """Returns a pipeline with its nodes, queries, text and metrics."""
-    return service.detail(id)
+    return views.detail(id)
 
 
 @router.delete(PATH, status_code=204)
-def delete_pipeline(id: str, user: Editor, service: TheService, audit: TheAudit) -> None:
+def delete_pipeline(
+    id: str, user: Editor, views: TheViews, changes: TheChanges, audit: TheAudit
+) -> None:
     """Deletes a stopped pipeline that the API has created, or whose file is gone."""
-    name = service.summary(id).name
-    service.delete(id)
+    name = views.summary(id).name
+    changes.delete(id)
     audit.record(user.name, "delete", id, name=name)
 
 
 @router.post(PATH + "/check")
-def check_pipeline(id: str, body: Draft, user: Editor, service: TheService) -> dict[str, Any]:
+def check_pipeline(id: str, body: Draft, user: Editor, changes: TheChanges) -> dict[str, Any]:
     """Checks a text of a pipeline: errors, warnings, columns, and changes of its state."""
-    return service.check(id, body.text, body.level)
+    return changes.check(id, body.text, body.level)
 
 
 @router.post(PATH + "/apply")
 def apply_text(
-    id: str, body: Application, user: Editor, service: TheService, audit: TheAudit
+    id: str, body: Application, user: Editor, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Applies a text as a new version. A running pipeline restarts; its state continues."""
-    version = service.apply(id, body.text, user.name, note=body.note, fresh=body.fresh)
+    version = changes.apply(
+        id, body.text, user.name, note=body.note, fresh=body.fresh, base=body.base
+    )
     audit.record(user.name, "apply", id, version=version.number, fresh=body.fresh)
     return asdict(version)
 
 
 @router.get(PATH + "/versions")
-def list_versions(id: str, user: Viewer, service: TheService) -> list[dict[str, Any]]:
-    """Returns the versions of a pipeline, last first."""
-    return [asdict(version) for version in service.versions(id)]
+def list_versions(
+    id: str, user: Viewer, views: TheViews, before: Number | None = None,
+    limit: int = Query(100, ge=1, le=1000),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Returns the last versions of a pipeline, or those before a number, last first."""
+    return [asdict(version) for version in views.versions(id, limit, before)]
 
 
 @router.get(PATH + "/versions/{number}")
-def show_version(id: str, number: int, user: Viewer, service: TheService) -> dict[str, Any]:
+def show_version(id: str, number: Number, user: Viewer, views: TheViews) -> dict[str, Any]:
     """Returns a version of a pipeline."""
-    return asdict(service.version(id, number))
+    return asdict(views.version(id, number))
 
 
 @router.post(PATH + "/versions/{number}/roll-back")
 def roll_back(
-    id: str, number: int, body: Fresh, user: Editor, service: TheService, audit: TheAudit
+    id: str, number: Number, body: RollBack, user: Editor, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Applies the text of an earlier version as a new one."""
-    version = service.roll_back(id, number, user.name, fresh=body.fresh)
+    version = changes.roll_back(id, number, user.name, fresh=body.fresh, base=body.base)
     audit.record(user.name, "roll back", id, to=number, version=version.number)
     return asdict(version)
 
 
 @router.post(PATH + "/start")
 def start_pipeline(
-    id: str, body: Fresh, user: Operator, service: TheService, audit: TheAudit
+    id: str, body: Fresh, user: Operator, views: TheViews, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Starts a pipeline."""
-    service.start(id, user.name, fresh=body.fresh)
+    changes.start(id, user.name, fresh=body.fresh)
     audit.record(user.name, "start", id, fresh=body.fresh)
-    return asdict(service.summary(id))
+    return asdict(views.summary(id))
 
 
 @router.post(PATH + "/stop")
-def stop_pipeline(id: str, user: Operator, service: TheService, audit: TheAudit) -> dict[str, Any]:
+def stop_pipeline(
+    id: str, user: Operator, views: TheViews, changes: TheChanges, audit: TheAudit
+) -> dict[str, Any]:
     """Stops a pipeline after its current batch."""
-    service.stop(id, user.name)
+    changes.stop(id, user.name)
     audit.record(user.name, "stop", id)
-    return asdict(service.summary(id))
+    return asdict(views.summary(id))
 
 
 @router.post(PATH + "/restart")
 def restart_pipeline(
-    id: str, body: Fresh, user: Operator, service: TheService, audit: TheAudit
+    id: str, body: Fresh, user: Operator, views: TheViews, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Stops a pipeline after its current batch, and starts it again."""
-    service.restart(id, user.name, fresh=body.fresh)
+    changes.restart(id, user.name, fresh=body.fresh)
     audit.record(user.name, "restart", id, fresh=body.fresh)
-    return asdict(service.summary(id))
+    return asdict(views.summary(id))
 
 
 @router.get(PATH + "/runs")
-def list_runs(id: str, user: Viewer, service: TheService) -> list[dict[str, Any]]:
+def list_runs(id: str, user: Viewer, views: TheViews) -> list[dict[str, Any]]:
     """Returns the runs of a pipeline, last first, with their errors."""
-    return service.runs(id)
+    return views.runs(id)
 
 
 @router.get(PATH + "/logs")
 def show_logs(
-    id: str, user: DataReader, service: TheService, run: str | None = None,
-    level: str = "info", text: str | None = None,
+    id: str, user: DataReader, views: TheViews, run: str | None = None,
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info",
+    text: str | None = None, since: str | None = None,
     limit: int = Query(500, ge=1, le=5000),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the last lines of the log of a pipeline, oldest first."""
-    return service.logs(id, run=run, level=level, text=text, limit=limit)
+    return views.logs(id, run=run, level=level, text=text, since=since, limit=limit)

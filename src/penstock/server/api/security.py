@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.core.errors import PenstockError
-from penstock.server.store.accounts import Accounts, Right, User
+from penstock.server.api.context import parts_of
+from penstock.server.store.accounts import Right, User
 
 COOKIE = "penstock_session"
 MAX_BODY = 1024 * 1024
@@ -75,7 +76,7 @@ Admin = Annotated[User, requires("admin")]
 
 def current_user(request: Request) -> User | None:
     """Returns the user of the bearer token, or else of the session cookie; None without one."""
-    accounts: Accounts = request.app.state.accounts
+    accounts = parts_of(request).accounts
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
         return accounts.user_of(token.strip(), ("token",))
@@ -85,7 +86,7 @@ def current_user(request: Request) -> User | None:
 
 def cookie_name(request: Request) -> str:
     """Returns the name of the cookie, which differs for servers on other ports of a host."""
-    return f"{COOKIE}_{request.app.state.settings.port}"
+    return f"{COOKIE}_{parts_of(request).settings.port}"
 
 
 def right_of(route: APIRoute) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from datetime import timedelta
@@ -9,8 +10,16 @@ from typing import Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from penstock.server.api.context import TheAccounts, TheAudit
-from penstock.server.api.models import ChangedUser, Code, Login, NewToken, NewUser, OwnPassword
+from penstock.server.api.context import TheAccounts, TheAudit, parts_of
+from penstock.server.api.models import (
+    ChangedUser,
+    Code,
+    Login,
+    NewToken,
+    NewUser,
+    Number,
+    OwnPassword,
+)
 from penstock.server.api.security import Admin, RequestError, Viewer, cookie_name
 from penstock.server.store.accounts import LIFETIME, User
 
@@ -25,10 +34,14 @@ class LoginLimit:
 
     def __init__(self) -> None:
         self._times: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
 
     def check(self, address: str) -> None:
         """Counts a login. Raises RequestError with the status 429 above the limit."""
-        now = time.monotonic()
+        with self._lock:
+            self._count(address, time.monotonic())
+
+    def _count(self, address: str, now: float) -> None:
         for known in [key for key, times in self._times.items() if now - times[-1] > 60]:
             del self._times[known]
         times = self._times.setdefault(address, deque())
@@ -65,7 +78,7 @@ def log_in_by_code(
     if user is None:
         raise RequestError(
             401, "the code is invalid or was used", code="wrong-code",
-            hint="Log in by a password, or ask a user with the right admin for one.",
+            hint="Log in by a password, or ask a user with the right admin.",
         )  # fmt: skip
     return _begin_session(request, response, accounts, audit, user)
 
@@ -81,7 +94,7 @@ def _begin_session(
     token = accounts.issue(user.name, "session")
     response.set_cookie(
         cookie_name(request), token, max_age=int(LIFETIME["session"].total_seconds()),
-        httponly=True, samesite="strict", secure=request.app.state.settings.certificate is not None,
+        httponly=True, samesite="strict", secure=parts_of(request).settings.certificate is not None,
     )  # fmt: skip
     audit.record(user.name, "log in")
     return _facts(user)
@@ -172,7 +185,7 @@ def delete_user(name: str, user: Admin, accounts: TheAccounts, audit: TheAudit) 
 
 @router.get("/audit")
 def list_audit(
-    user: Admin, audit: TheAudit, before: int | None = None, subject: str | None = None,
+    user: Admin, audit: TheAudit, before: Number | None = None, subject: str | None = None,
     limit: int = Query(100, ge=1, le=1000),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns entries of the audit, last first."""

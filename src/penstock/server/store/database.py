@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, select
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from penstock.core.errors import StateError
+from penstock.core.errors import StateError, UserError
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.server.store.tables import LAYOUT, METADATA, STORE
 
 FILE = "server.db"
 LOCK = "server.lock"
+CONNECTIONS = 20
 
 
 class Database:
@@ -36,7 +37,9 @@ class Database:
         if url is None:
             open_private(data / FILE, "a").close()
         try:
-            engine = create_engine(url or f"sqlite:///{data / FILE}", pool_pre_ping=True)
+            engine = create_engine(
+                url or f"sqlite:///{data / FILE}", pool_pre_ping=True, pool_size=CONNECTIONS
+            )
             if engine.dialect.name == "sqlite":
                 event.listen(engine, "connect", _prepare_sqlite)
             METADATA.create_all(engine)
@@ -52,13 +55,24 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Runs a block in one transaction. Raises StateError if the store fails."""
+        """Runs a block in one transaction. Raises StateError for a failure or a conflict."""
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except OperationalError as error:
+        except DataError as error:
+            raise UserError(
+                "the store cannot have a value of the request", code="invalid-request",
+                detail=str(error.orig), hint="Remove NUL characters and excessive numbers.",
+            ) from error  # fmt: skip
+        except IntegrityError as error:
             raise StateError(
-                "the store of the server failed", code="store-failed", detail=str(error.orig),
+                "another request changed the same thing at the same time", code="conflict",
+                hint="Read it again, then repeat the request.",
+            ) from error  # fmt: skip
+        except SQLAlchemyError as error:
+            raise StateError(
+                "the store of the server failed", code="store-failed",
+                detail=str(getattr(error, "orig", None) or error),
                 hint="Free space on the disk, or restart the database of the store.",
             ) from error  # fmt: skip
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,6 +74,7 @@ class Pipelines:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._adding = threading.Lock()
 
     def all(self) -> list[StoredPipeline]:
         """Returns all pipelines, by file."""
@@ -86,12 +90,14 @@ class Pipelines:
 
     def add(self, file: str) -> str:
         """Adds the pipeline of a file and returns its ID; that of a known file."""
-        row = self._database.first(select(PIPELINES.c.id).where(PIPELINES.c.file == file))
-        if row is not None:
-            return str(row["id"])
-        id = secrets.token_hex(5)
-        self._database.execute(insert(PIPELINES).values(id=id, file=file))
-        return id
+        with self._adding:
+            known = select(PIPELINES.c.id).where(PIPELINES.c.file == file)
+            row = self._database.first(known)
+            if row is not None:
+                return str(row["id"])
+            id = secrets.token_hex(5)
+            self._database.execute(insert(PIPELINES).values(id=id, file=file))
+            return id
 
     def facts(self, id: str, stamp: str) -> dict[str, Any] | None:
         """Returns the facts of a pipeline's file; None for a file with another stamp."""
@@ -118,16 +124,18 @@ class Pipelines:
         }  # fmt: skip
         self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
 
-    def give_up(self, id: str, failure: dict[str, Any] | None) -> None:
+    def give_up(self, id: str, wished_at: str | None, failure: dict[str, Any] | None) -> None:
         """Records that a pipeline stays as it is after the end of its run.
 
-        `failure` is its health, if the run failed.
+        `failure` is its health, if the run failed. A wish after `wished_at` remains.
         """
         values = {"wish": "stopped", "wished_by": None, "wished_at": now(), "failure": failure}
-        self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
+        same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
+        self._database.execute(update(PIPELINES).where(same).values(values))
 
-    def add_version(self, id: str, text: str, author: str, note: str) -> Version:
-        """Adds a version and makes it the applied one."""
+    @contextmanager
+    def new_version(self, id: str, text: str, author: str, note: str) -> Iterator[Version]:
+        """Adds a version and makes it the applied one, unless the block raises an error."""
         with self._database.transaction() as connection:
             last = connection.execute(
                 select(func.max(VERSIONS.c.number)).where(VERSIONS.c.pipeline == id)
@@ -139,12 +147,14 @@ class Pipelines:
                 .where(PIPELINES.c.id == id)
                 .values(version=version.number, digest=digest_of(text))
             )
-        return version
+            yield version
 
-    def versions(self, id: str) -> list[Version]:
-        """Returns the versions of a pipeline, last first."""
+    def versions(self, id: str, limit: int, before: int | None = None) -> list[Version]:
+        """Returns the last versions of a pipeline, before that of a number, last first."""
         query = select(VERSIONS).where(VERSIONS.c.pipeline == id)
-        rows = self._database.rows(query.order_by(VERSIONS.c.number.desc()))
+        if before is not None:
+            query = query.where(VERSIONS.c.number < before)
+        rows = self._database.rows(query.order_by(VERSIONS.c.number.desc()).limit(limit))
         return [_version(row) for row in rows]
 
     def version(self, id: str, number: int) -> Version:
@@ -155,15 +165,20 @@ class Pipelines:
             raise UserError(f"there is no version {number}", code="unknown-version")
         return _version(row)
 
-    def begin_start(self, id: str, run: str, version: int | None, author: str) -> None:
-        """Records that a run is about to start, which fulfils the wish."""
+    def begin_start(self, id: str, run: str, version: int | None, author: str) -> bool:
+        """Records that a run is about to start, which fulfils the wish.
+
+        Returns False, and records nothing, if the wish is now that the pipeline is stopped.
+        """
         with self._database.transaction() as connection:
+            wished = (PIPELINES.c.id == id) & (PIPELINES.c.wish != "stopped")
+            fulfilled = update(PIPELINES).where(wished).values(fresh=False, wish="running")
+            if not connection.execute(fulfilled).rowcount:
+                return False
             connection.execute(insert(STARTS).values(
                 run=run, pipeline=id, version=version, time=now(), author=author
             ))  # fmt: skip
-            connection.execute(
-                update(PIPELINES).where(PIPELINES.c.id == id).values(fresh=False, wish="running")
-            )
+        return True
 
     def set_process(self, run: str, pid: int, identity: str | None) -> None:
         """Records the process of a started run."""

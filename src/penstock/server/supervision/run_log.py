@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,15 +21,17 @@ OUTPUT = "output.txt"
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MAX_LINE = 1024 * 1024
 _BLOCK = 64 * 1024
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True)
 class LogFilter:
-    """A selection of lines: of a run, of a level and above, with a text."""
+    """A selection of lines: of a run, of a level and above, with a text, from a time on."""
 
     run: str | None = None
     level: str = "debug"
     text: str | None = None
+    since: str | None = None
 
     def accepts(self, line: dict[str, Any]) -> bool:
         if self.run is not None and line.get("run") != self.run:
@@ -40,6 +45,8 @@ def read_log(directory: Path, filter: LogFilter, limit: int = 500) -> list[dict[
     """Returns the last lines of the logs in a directory that a filter accepts, oldest first."""
     found: deque[dict[str, Any]] = deque()
     for line in _lines_from_end(directory):
+        if filter.since and str(line.get("timestamp") or filter.since) < filter.since:
+            break
         if filter.accepts(line):
             found.appendleft(line)
         if len(found) >= limit:
@@ -63,8 +70,8 @@ def _rank(level: object) -> int:
 
 def _lines_from_end(directory: Path) -> Iterator[dict[str, Any]]:
     for number in range(KEPT_FILES):
-        path = numbered(directory / LOG, number)
-        if path.exists():
+        with suppress(OSError):  # rotated meanwhile
+            path = numbered(directory / LOG, number)
             yield from filter(None, map(_parsed, _raw_lines_from_end(path)))
 
 
@@ -83,9 +90,16 @@ def _raw_lines_from_end(path: Path) -> Iterator[bytes]:
             yield rest
 
 
+def _finite(text: str) -> float | str:
+    return value if math.isfinite(value := float(text)) else text
+
+
 def _parsed(line: bytes) -> dict[str, Any] | None:
+    """Returns a line as JSON that every program reads: Unicode, and numbers that are finite."""
     try:
-        found = json.loads(line)
-    except ValueError:
+        found = json.loads(line, parse_constant=str, parse_float=_finite)
+        if _SURROGATE.search(line):
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -78,7 +77,8 @@ class Supervised:
         """Starts the run of a pipeline."""
         run = new_run_id()
         author = SERVER if self._failures.times else pipeline.wished_by or SERVER
-        self._pipelines.begin_start(pipeline.id, run, pipeline.version, author)
+        if not self._pipelines.begin_start(pipeline.id, run, pipeline.version, author):
+            return
         try:
             process = self._launcher.start(pipeline.id, file, run, fresh=pipeline.fresh)
         except OSError as error:
@@ -114,7 +114,7 @@ class Supervised:
             exit_code = last.exit_code
         if exit_code == 0 or (last is not None and last.ending not in ("failed", "killed")):
             if pipeline.wish == "running":
-                self._pipelines.give_up(pipeline.id, None)
+                self._pipelines.give_up(pipeline.id, pipeline.wished_at, None)
             return
         self._fail(pipeline, last, process, exit_code)
 
@@ -136,7 +136,8 @@ class Supervised:
             state: HealthState = "crash-looping" if self._failures.crash_looping else "failed"
             found = health_of(self.status)
             reason = self._error or found.reason
-            self._pipelines.give_up(pipeline.id, asdict(Health(state, found.since, reason)))
+            health = asdict(Health(state, found.since, reason))
+            self._pipelines.give_up(pipeline.id, pipeline.wished_at, health)
 
     def _health(self, pipeline: StoredPipeline, entry: CatalogEntry, status: Status) -> Health:
         found = health_of(status)
@@ -145,7 +146,7 @@ class Supervised:
         if self._process is not None:
             return Health("starting", pipeline.wished_at)
         if pipeline.failure is not None:
-            return restore_health(pipeline.failure)
+            return Health.from_json(pipeline.failure)
         if self._failures.times:
             reason = self._error or found.reason
             return Health("retrying", found.since, reason, _time(self._failures.next_start))
@@ -155,12 +156,6 @@ class Supervised:
             by = Reason("stopped-by", f"stopped by {pipeline.wished_by}")
             return Health("stopped", found.since or pipeline.wished_at, by)
         return found
-
-
-def restore_health(facts: Mapping[str, object]) -> Health:
-    """Returns the health of its JSON."""
-    reason = facts["reason"]
-    return Health(**{**facts, "reason": Reason(**reason) if reason else None})  # type: ignore[arg-type]
 
 
 def _without_state(entry: CatalogEntry | None) -> Health:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
@@ -15,6 +17,8 @@ from penstock.server.supervision.supervised import Supervised
 
 PERIOD = 1.0
 """Seconds between two comparisons."""
+REFRESH_SHARE = 10.0
+"""The time between two searches of files, as a multiple of the time that the last one took."""
 
 
 class Supervisor:
@@ -28,6 +32,8 @@ class Supervisor:
         self._supervised: dict[str, Supervised] = {}
         self._closed, self._due = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._loop, name="supervisor", daemon=True)
+        self._next_refresh = 0.0
+        self._errors: dict[str, str] = {}
         self.ready = False
         """Whether all pipelines have been compared once."""
 
@@ -68,6 +74,9 @@ class Supervisor:
             except PenstockError as error:
                 reason = Reason(error.code, error.message, error.hint)
                 supervised.health = Health("unknown", None, reason)
+            except OSError as error:
+                reason = Reason("unusable-state", f"the state cannot be used: {error.strerror}")
+                supervised.health = Health("unknown", None, reason)
         self.ready = True
 
     def _adopt(self, id: str) -> Supervised:
@@ -78,9 +87,22 @@ class Supervisor:
     def _loop(self) -> None:
         while not self._closed.is_set():
             self._due.clear()
-            try:
-                self._catalog.refresh()
-                self.compare()
-            except Exception as error:
-                self._log.error("supervision failed", error=f"{type(error).__name__}: {error}")
+            if time.monotonic() >= self._next_refresh:
+                began = time.monotonic()
+                self._attempt(self._catalog.refresh)
+                elapsed = time.monotonic() - began
+                self._next_refresh = time.monotonic() + REFRESH_SHARE * elapsed
+            self._attempt(self.compare)
             self._due.wait(PERIOD)
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """Performs a step. Logs its error, unless it is the same as before."""
+        name = step.__name__
+        try:
+            step()
+            self._errors.pop(name, None)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            if self._errors.get(name) != text:
+                self._errors[name] = text
+                self._log.error("supervision failed", step=name, error=text)

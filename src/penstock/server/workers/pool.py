@@ -8,6 +8,7 @@ import queue
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +21,9 @@ REQUESTS_PER_WORKER = 500
 """The requests after which a worker is replaced: it remembers modules of pipelines."""
 WAIT_SECONDS = 20.0
 """The time that a request waits for a free worker."""
+_BLOCK = 1 << 16
+MAX_WAITING = 16
+"""The requests that may wait for a free worker; further ones fail at once."""
 
 
 class WorkerError(PenstockError):
@@ -37,6 +41,9 @@ class WorkerPool:
     def __init__(self, size: int, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
         self._free: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
+        self._lock = threading.Lock()
+        self._workers: set[_Worker] = set()
+        self._waiting, self._closed = 0, False
         for _ in range(size):
             self._free.put(None)
 
@@ -60,29 +67,59 @@ class WorkerPool:
         return result
 
     def close(self) -> None:
-        """Ends the free workers."""
-        with suppress(queue.Empty):
-            while True:
-                worker = self._free.get_nowait()
-                if worker is not None:
-                    worker.end()
+        """Ends all workers, and with them the operations under way."""
+        with self._lock:
+            self._closed = True
+            for worker in self._workers:
+                worker.kill()
 
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
+        worker = self._take()
         try:
-            worker = self._free.get(timeout=WAIT_SECONDS)
-        except queue.Empty:
-            raise Transient(
-                "all workers of the server are busy", code="workers-busy", hint="Try again later."
-            ) from None
-        try:
-            worker = worker or _Worker(self._environment)
+            worker = worker or self._start()
             yield worker
         finally:
-            if worker is not None and (worker.ended or worker.requests >= REQUESTS_PER_WORKER):
+            spent = self._closed or (
+                worker is not None and (worker.ended or worker.requests >= REQUESTS_PER_WORKER)
+            )
+            if worker is not None and spent:
                 worker.end()
+                with self._lock:
+                    self._workers.discard(worker)
                 worker = None
             self._free.put(worker)
+
+    def _take(self) -> _Worker | None:
+        """Waits for a free worker; None is a place for a new one."""
+        busy = Transient(
+            "all workers of the server are busy", code="workers-busy", hint="Try again later."
+        )
+        with self._lock:
+            if self._waiting >= MAX_WAITING:
+                raise busy
+            self._waiting += 1
+        try:
+            return self._free.get(timeout=WAIT_SECONDS)
+        except queue.Empty:
+            raise busy from None
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def _start(self) -> _Worker:
+        with self._lock:
+            if self._closed:
+                raise Transient("the server is about to end", code="server-ending")
+            try:
+                worker = _Worker(self._environment)
+            except OSError as error:
+                raise Transient(
+                    f"could not start a worker: {error.strerror}", code="worker-ended",
+                    hint="Free memory of the machine of the server.",
+                ) from error  # fmt: skip
+            self._workers.add(worker)
+            return worker
 
 
 class _Worker:
@@ -93,8 +130,10 @@ class _Worker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "penstock.server.workers.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=dict(environment), start_new_session=True,
+            env=dict(environment), start_new_session=True, bufsize=0,
         )  # fmt: skip
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         self.requests += 1
@@ -105,39 +144,66 @@ class _Worker:
             raise
 
     def end(self) -> None:
-        """Kills the process and its children."""
-        self.ended = True
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, 9)
+        """Kills the process and its children, and closes its pipes."""
+        self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
 
+    def kill(self) -> None:
+        """Kills the process and its children."""
+        self.ended = True
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, 9)
+
     def _exchange(self, line: bytes, timeout: float) -> dict[str, Any]:
+        """Sends a line and returns the answer. A worker may read and write arbitrarily late."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-        except OSError as error:
-            raise _ended() from error
-        answer, deadline = bytearray(), time.monotonic() + timeout
+        questions, answers = self._process.stdin.fileno(), self._process.stdout.fileno()
+        answer, unsent, deadline = bytearray(), memoryview(line), time.monotonic() + timeout
         with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
+            selector.register(answers, selectors.EVENT_READ)
+            selector.register(questions, selectors.EVENT_WRITE)
             while not answer.endswith(b"\n"):
-                if not selector.select(deadline - time.monotonic()):
+                remaining = deadline - time.monotonic()
+                ready = selector.select(remaining) if remaining > 0 else []
+                if not ready:
                     raise Transient(
                         f"the operation took longer than {timeout:.0f} s", code="timeout",
                         hint="Simplify the pipeline, or try again when the machine is less busy.",
                     )  # fmt: skip
-                chunk = os.read(self._process.stdout.fileno(), 1 << 16)
-                if not chunk:
-                    raise _ended()
-                answer += chunk
-        found: dict[str, Any] = json.loads(answer)
-        return found
+                for key, _ in ready:
+                    if key.fd == answers:
+                        answer += self._read(answers)
+                    elif unsent:
+                        unsent = unsent[self._write(questions, unsent) :]
+                    else:
+                        selector.unregister(questions)
+        try:
+            found: dict[str, Any] = json.loads(answer)
+            return found
+        except (ValueError, RecursionError):
+            raise _ended() from None
+
+    @staticmethod
+    def _read(descriptor: int) -> bytes:
+        chunk = os.read(descriptor, _BLOCK)
+        if not chunk:
+            raise _ended()
+        return chunk
+
+    @staticmethod
+    def _write(descriptor: int, unsent: memoryview) -> int:
+        try:
+            return os.write(descriptor, unsent)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise _ended() from error
 
 
 def _ended() -> Transient:

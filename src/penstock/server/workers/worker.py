@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
-from contextlib import redirect_stdout
+import threading
+import time
 from typing import Any
 
 from pydantic_core import to_json
@@ -16,14 +19,21 @@ from penstock.server.workers.operations import perform
 
 def main() -> None:
     """Answers requests until the end of the input. Output of user code goes to standard error."""
-    answers = sys.stdout
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     for line in sys.stdin:
-        request = json.loads(line)
-        with redirect_stdout(sys.stderr):
-            answer = _answer(request)
+        answer = _answer(json.loads(line))
         text = to_json(answer, fallback=str).decode()
         print(conceal(text), file=answers, flush=True)
         forget_secrets()
+
+
+def _end_with_parent(parent: int) -> None:
+    """Kills this process and its children after the end of the server."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:

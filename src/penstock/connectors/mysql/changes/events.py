@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from penstock.connectors.mysql.changes.positions import LogFile
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
 from penstock.core.errors import Permanent
-from penstock.sdk.database.changes import LostChanges, Transaction, Unsent, Value
+from penstock.sdk.database.changes import LostChanges, Transaction, Unsent, Value, has_unsent
 from penstock.sdk.database.types import declared_type
 from penstock.sdk.operations import Operation
 
@@ -37,8 +37,7 @@ class Begin:
     transaction: Transaction
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """An insert, an update or a delete."""
 
     table: Place
@@ -272,6 +271,8 @@ class EventParser:
 
 def _with_unchanged(before: Mapping[str, Value], after: Mapping[str, Value]) -> Mapping[str, Value]:
     """Returns the row after an update with the unchanged values that only the row before has."""
+    if not has_unsent(after):
+        return after
     return {
         name: before.get(name, value) if isinstance(value, Unsent) else value
         for name, value in after.items()

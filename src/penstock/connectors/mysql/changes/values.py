@@ -96,17 +96,15 @@ def columns_of(
 
 def read_row(image: Image, columns: Sequence[Column], present: bytes) -> dict[str, Value]:
     """Reads a row image, of which the bitmap `present` has the columns."""
-    sent = [bool(present[i // 8] >> i % 8 & 1) for i in range(len(columns))]
-    nulls = image.take((sum(sent) + 7) // 8)
-    row: dict[str, Value] = {}
-    index = 0
-    for column, is_sent in zip(columns, sent, strict=True):
-        if not is_sent:
-            row[column.name] = Unsent.VALUE
-            continue
-        is_null = nulls[index // 8] >> index % 8 & 1
-        row[column.name] = None if is_null else column.read(image)
-        index += 1
+    bits = int.from_bytes(present, "little")
+    sent = [column for index, column in enumerate(columns) if bits >> index & 1]
+    # MySQL sets the bits after the last column.
+    nulls = int.from_bytes(image.take((len(sent) + 7) // 8), "little") & (1 << len(sent)) - 1
+    if not nulls and len(sent) == len(columns):
+        return {column.name: column.read(image) for column in columns}
+    row: dict[str, Value] = dict.fromkeys([column.name for column in columns], Unsent.VALUE)
+    for index, column in enumerate(sent):
+        row[column.name] = None if nulls >> index & 1 else column.read(image)
     return row
 
 

@@ -9,6 +9,8 @@ import datetime as dt
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from penstock.sdk.database.changes import Unsent, Value
 from penstock.sdk.operations import Operation
@@ -50,9 +52,13 @@ class Table:
     name: str
     columns: tuple[Column, ...]
 
+    @cached_property
+    def column_names(self) -> Sequence[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
 
-@dataclass(frozen=True)
-class Change:
+
+class Change(NamedTuple):
     """An insert, an update or a delete. `before` has the key, or the whole row, before it."""
 
     table: int
@@ -71,10 +77,10 @@ class Truncate:
 Parsed = Begin | Commit | Table | Change | Truncate
 
 
-def parse(data: bytes) -> Parsed | None:
-    """Parses a message; None for one without a meaning here."""
-    parser = _PARSERS.get(data[:1])
-    return None if parser is None else parser(_Reader(data, 1))
+def parse(data: bytes, start: int = 0) -> Parsed | None:
+    """Parses the message from `start`; None for one without a meaning here."""
+    parser = _PARSERS.get(data[start])
+    return None if parser is None else parser(_Reader(data, start + 1))
 
 
 class _Reader:
@@ -98,23 +104,29 @@ class _Reader:
 
     def row(self) -> list[Value]:
         values: list[Value] = []
-        data = self.data
-        for _ in range(self.number(_INT16)):
-            kind = self.byte()
-            if kind == b"n":
+        count, data = self.number(_INT16), self.data
+        # A position of its own: each attribute takes as long as the rest of the loop.
+        position = self.position
+        for _ in range(count):
+            kind = data[position]
+            position += 1
+            if kind == _NULL:
                 values.append(None)
-            elif kind == b"u":
+            elif kind == _UNSENT:
                 values.append(Unsent.VALUE)
             else:
-                length = self.number(_INT32)
-                values.append(data[self.position : self.position + length].decode())
-                self.position += length
+                (length,) = _INT32.unpack_from(data, position)
+                start = position + _INT32.size
+                position = start + length
+                values.append(data[start:position].decode())
+        self.position = position
         return values
 
 
 _INT8, _INT16 = struct.Struct(">B"), struct.Struct(">H")
 _INT32, _INT64 = struct.Struct(">I"), struct.Struct(">Q")
 _SIGNED32 = struct.Struct(">i")
+_NULL, _UNSENT = b"nu"
 
 
 def _begin(reader: _Reader) -> Begin:
@@ -165,7 +177,6 @@ def _truncate(reader: _Reader) -> Truncate:
     return Truncate(tuple(reader.number(_INT32) for _ in range(count)))
 
 
-_PARSERS: Mapping[bytes, Callable[[_Reader], Parsed]] = {
-    b"B": _begin, b"C": _commit, b"R": _table, b"I": _insert, b"U": _update, b"D": _delete,
-    b"T": _truncate,
-}  # fmt: skip
+_PARSERS: Mapping[int, Callable[[_Reader], Parsed]] = dict(
+    zip(b"BCRIUDT", (_begin, _commit, _table, _insert, _update, _delete, _truncate), strict=True)
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from penstock.connectors.postgres.changes.messages import (
     Begin,
@@ -33,14 +33,20 @@ class PostgresReceiver(ChangesReceiver):
         super().__init__(tables)
         self._connection, self._stream = connection, stream
         self._own_tables = tables
-        self._described: dict[int, Table] = {}
+        self._described: dict[int, tuple[Table, Sequence[PostgresTable]]] = {}
 
     async def start(self) -> int:
         return await asyncio.to_thread(mark_position, self._connection)
 
     async def receive(self) -> None:
         for message in await self._stream.messages(self.idle_seconds):
-            await self._process(message)
+            if isinstance(message, Change):
+                assert self.transaction is not None
+                described, tables = self._described[message.table]
+                for table in tables:
+                    await table.add(self.transaction, described, message)
+            else:
+                await self._process(message)
         self.position = self._stream.position
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
@@ -58,25 +64,17 @@ class PostgresReceiver(ChangesReceiver):
             self.transaction = None
             self._stream.position = max(self._stream.position, message.end)
         elif isinstance(message, Table):
-            self._described[message.number] = message
-            for table in self._tables_of(message.number):
+            place = (message.schema, message.name)
+            tables = [table for table in self._own_tables if table.place == place]
+            self._described[message.number] = message, tables
+            for table in tables:
                 await asyncio.to_thread(table.describe, message)
-        elif isinstance(message, Change):
-            assert self.transaction is not None
-            for table in self._tables_of(message.table):
-                await table.add(self.transaction, self._described[message.table], message)
         elif isinstance(message, Truncate):
             for number in message.tables:
                 self._truncate(number)
 
     def _truncate(self, number: int) -> None:
-        for table in self._tables_of(number):
+        _, tables = self._described[number]
+        for table in tables:
             if not table.ignores_truncate:
                 raise table.truncated(self.transaction)
-
-    def _tables_of(self, number: int) -> Iterator[PostgresTable]:
-        """Yields the tables with the number of a message."""
-        described = self._described[number]
-        for table in self._own_tables:
-            if table.place == (described.schema, described.name):
-                yield table

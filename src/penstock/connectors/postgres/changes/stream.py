@@ -91,14 +91,15 @@ class ReplicationStream:
             if length < 0:
                 raise self._ended()
             self._last_response = time.monotonic()
-            message = self._parse(bytes(data))
+            message = self._parse(data)
             if message is not None:
                 found.append(message)
         return found
 
-    def _parse(self, data: bytes) -> Parsed | None:
+    def _parse(self, content: memoryview) -> Parsed | None:
+        data = bytes(content)
         if data[:1] == b"w":
-            return parse(data[_DATA.size :])
+            return parse(data, _DATA.size)
         _, position, _, reply = _KEEPALIVE.unpack_from(data)
         self._reply_requested = self._reply_requested or bool(reply)
         # A keepalive follows the messages of all transactions before its position.

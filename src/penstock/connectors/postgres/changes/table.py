@@ -49,17 +49,18 @@ class PostgresTable(TableReceiver):
         connection = self._lookup
         self._generated = self._replication.generated_columns(connection)
         columns = connection.columns(self._replication.table) or pa.schema([])
-        names = [column.name for column in table.columns]
+        names = table.column_names
         sent = connection.columns_of_types(names, [(c.type, c.modifier) for c in table.columns])
         others = [f for f in columns if f.name in self._generated and f.name not in names]
         self.described = pa.schema([*sent, *others])
 
     async def add(self, transaction: Transaction, table: Table, change: Change) -> None:
         """Adds a change, whose rows have the columns of a table."""
-        names = [column.name for column in table.columns]
+        names = table.column_names
         before = None if change.before is None else dict(zip(names, change.before, strict=True))
         after: Mapping[str, Value] | None = None
         if change.after is not None:
-            sent = dict(zip(names, change.after, strict=True))
-            after = {**dict.fromkeys(self._generated, Unsent.VALUE), **sent}
+            after = dict(zip(names, change.after, strict=True))
+            if self._generated:
+                after = {**dict.fromkeys(self._generated, Unsent.VALUE), **after}
         await self.change(transaction, change.operation, before, after)

@@ -10,7 +10,7 @@ from penstock.sdk.database.changes.config import ChangesConfig, ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges
 from penstock.sdk.database.changes.progress import Confirmed, Progress
 from penstock.sdk.database.changes.receiver import ChangesReceiver
-from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value
+from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value, has_unsent
 from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.database.changes.source import ChangesSource, metadata_of
 from penstock.sdk.database.changes.table import TableReceiver
@@ -19,5 +19,5 @@ from penstock.sdk.database.changes.table_source import TableChangesSource
 __all__ = [
     "ChangesConfig", "ChangesOptions", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed",
     "Key", "LostChanges", "Progress", "Row", "SchemaWriter", "TableChangesSource", "TableReceiver",
-    "Transaction", "Unsent", "Value", "metadata_of",
+    "Transaction", "Unsent", "Value", "has_unsent", "metadata_of",
 ]  # fmt: skip

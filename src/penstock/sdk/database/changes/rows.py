@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -40,11 +41,18 @@ class Transaction:
     time: dt.datetime | None
 
 
+def has_unsent(row: Mapping[str, Value]) -> bool:
+    """Returns whether the server has not sent a value of a row."""
+    return Unsent.VALUE in row.values()
+
+
 def _bytes(value: bytes) -> dict[str, str]:
     return {"bytes": value.hex()}
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_bytes)
+_quoted: Callable[[str], str] = json.encoder.encode_basestring
+_MARK_OF_BYTES = b'{"bytes":'
 
 
 def key_text(key: Key) -> str:
@@ -58,19 +66,43 @@ def key_of_text(text: str) -> Key:
 
 
 def change_payload(operation: Operation, row: Row) -> bytes:
-    """Returns a change as a payload of the journal."""
-    return _ENCODER.encode({"op": operation.value, "row": row}).encode()
+    """Returns a change as a payload of the journal: JSON as that of `_ENCODER`.
+
+    A call of an encoder for each row takes three times as long.
+    """
+    values = ", ".join(
+        [
+            f"{_quoted(name)}: {_quoted(value) if isinstance(value, str) else _json(value)}"
+            for name, value in row.items()
+        ]
+    )
+    return f'{{"op": "{operation.value}", "row": {{{values}}}}}'.encode()
+
+
+def _json(value: bytes | None) -> str:
+    return "null" if value is None else f'{{"bytes": "{value.hex()}"}}'
 
 
 def changes_of_payloads(payloads: Sequence[bytes]) -> tuple[list[str], list[Row]]:
     """Returns the operations and the rows of payloads. Raises DecodeError."""
     try:
-        changes: list[dict[str, Any]] = [json.loads(payload) for payload in payloads]
+        changes = _parsed(payloads)
     except ValueError as error:
         raise DecodeError(f"the record is not a change: {error}", code="not-json") from None
-    rows = [{name: _datum(v) for name, v in change["row"].items()} for change in changes]
+    rows = [change["row"] for change in changes]
+    if any(_MARK_OF_BYTES in payload for payload in payloads):
+        rows = [{name: _datum(value) for name, value in row.items()} for row in rows]
     return [change["op"] for change in changes], rows
 
 
+def _parsed(payloads: Sequence[bytes]) -> list[dict[str, Any]]:
+    """Returns the changes of payloads. All of them are parsed at once, if they are valid."""
+    with suppress(ValueError):
+        changes: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(payloads))
+        if len(changes) == len(payloads):
+            return changes
+    return [json.loads(payload) for payload in payloads]
+
+
 def _datum(value: Any) -> Datum:
-    return bytes.fromhex(value["bytes"]) if isinstance(value, Mapping) else value
+    return bytes.fromhex(value["bytes"]) if isinstance(value, dict) else value

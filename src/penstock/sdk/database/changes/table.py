@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from penstock.sdk.database.changes.rows import (
     Unsent,
     Value,
     change_payload,
+    has_unsent,
     key_text,
 )
 from penstock.sdk.database.changes.schemas import SchemaWriter
@@ -102,15 +103,17 @@ class TableReceiver(ABC):
             return
         for part, values in self._operations(operation, before, after):
             self._number += 1
-            self.mark_changed(self._key(values), transaction)
+            if self._chunk is not None:
+                self.mark_changed(self._key(values), transaction)
             if not self.progress.includes(transaction.position, self._number):
-                await self._follow(self.described, transaction.lsn)
-                row = await self._complete(values, before)
-                self.progress = self.progress._replace(
-                    commit=transaction.position, number=self._number
-                )
-                self._add(part, row, transaction)
-                await self._flush_part()
+                if self.described is not self._followed:
+                    await self._follow(self.described, transaction.lsn)
+                row = await self._complete(values, before) if has_unsent(values) else values
+                chunk = self.progress.chunk
+                self.progress = Progress(transaction.position, self._number, chunk)
+                self._add(part, cast(Row, row), transaction)
+                if self._is_full:
+                    await self.flush()
 
     def mark_changed(self, key: Key, transaction: Transaction) -> None:
         """Records that a row has changed: it is left out of a chunk that is read."""
@@ -150,7 +153,8 @@ class TableReceiver(ABC):
             reached = end if index == len(rows) - 1 else self._row_key(row)
             self.progress = self.progress._replace(chunk=reached)
             self._add(Operation.INSERT, row, None, chunk.lsn)
-            await self._flush_part()
+            if self._is_full:
+                await self.flush()
         self.progress = self.progress._replace(chunk=end)
         await self.flush()
 
@@ -220,19 +224,22 @@ class TableReceiver(ABC):
     ) -> None:
         """Adds a change, or with `lsn` a row of the snapshot, to those for the journal."""
         payload = self.payload(operation, row)
+        commit, number, chunk = self.progress
         metadata: dict[str, Any] = {
             "lsn": lsn if transaction is None else transaction.lsn,
             "transaction": None if transaction is None else transaction.id,
             "commit_time": None if transaction is None else transaction.time,
             "snapshot": transaction is None,
-            **self.progress._asdict(),
+            "commit": commit,
+            "number": number,
+            "chunk": chunk,
         }
         self._messages.append(Message(payload, metadata))
         self._size += len(payload) + _OVERHEAD
 
-    async def _flush_part(self) -> None:
-        if len(self._messages) >= _PART_ROWS or self._size >= self._part_bytes:
-            await self.flush()
+    @property
+    def _is_full(self) -> bool:
+        return len(self._messages) >= _PART_ROWS or self._size >= self._part_bytes
 
     def _row_key(self, row: Row) -> str:
         return key_text(tuple(row[name] for name in self.key))

@@ -134,5 +134,5 @@ class TableChangesSource(ChangesSource[C]):
 
 def _array(values: Sequence[str | bytes | None]) -> pa.Array:
     """Returns values that are all texts, or all bytes. Raises ArrowInvalid for others."""
-    of_bytes = any(isinstance(value, bytes) for value in values)
+    of_bytes = bytes in set(map(type, values))
     return pa.array(values, pa.binary() if of_bytes else pa.string())

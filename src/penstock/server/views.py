@@ -1,0 +1,154 @@
+"""Views of the pipelines of a server: health, metrics, runs, versions and logs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.core.errors import UserError
+from penstock.observe.snapshot import Snapshot
+from penstock.runtime.health import Health
+from penstock.runtime.state.status import FinishedRun
+from penstock.server.catalog import Catalog, CatalogEntry
+from penstock.server.pipeline_files import PipelineFiles
+from penstock.server.settings import Settings
+from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline, Version
+from penstock.server.supervision.run_log import LogFilter, read_log
+from penstock.server.supervision.supervisor import Supervisor
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A pipeline in a list. `changed` is whether its file differs from the applied version."""
+
+    id: str
+    name: str
+    file: str
+    language: str
+    health: Health
+    wish: str
+    version: int | None
+    changed: bool
+    rows_per_second: float
+    lag: int | None
+    dead_letters: int
+
+
+class Views:
+    """The pipelines of a server, read only. Safe for several threads."""
+
+    def __init__(
+        self, settings: Settings, pipelines: Pipelines, files: PipelineFiles, catalog: Catalog,
+        supervisor: Supervisor,
+    ) -> None:  # fmt: skip
+        self._settings, self._pipelines, self._files = settings, pipelines, files
+        self._catalog, self._supervisor = catalog, supervisor
+
+    @property
+    def ready(self) -> bool:
+        """Whether all pipelines have been compared once."""
+        return self._supervisor.ready
+
+    def numbers(self, id: str) -> Snapshot | None:
+        """Returns the metrics of the last run of a pipeline."""
+        supervised = self._supervisor.find(id)
+        return supervised.status.numbers if supervised and supervised.status else None
+
+    def logs(
+        self,
+        id: str,
+        *,
+        run: str | None,
+        level: str,
+        text: str | None,
+        since: str | None,
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        """Returns the last lines of the log of a pipeline, oldest first."""
+        directory = self._settings.logs / self._pipelines.get(id).id
+        return read_log(directory, LogFilter(run, level, text, since), limit)
+
+    def summaries(self) -> list[Summary]:
+        """Returns all pipelines, the worst health first."""
+        found = [self._summary(pipeline) for pipeline in self._pipelines.all()]
+        return sorted(found, key=lambda each: (-each.health.severity, each.name))
+
+    def summary(self, id: str) -> Summary:
+        """Returns one pipeline as in a list. Raises UserError for an unknown ID."""
+        return self._summary(self._pipelines.get(id))
+
+    def detail(self, id: str) -> dict[str, Any]:
+        """Returns a pipeline with its nodes, queries, errors, text and the numbers of its run."""
+        summary, entry = self.summary(id), self._catalog.entry(id)
+        supervised = self._supervisor.find(id)
+        status = supervised.status if supervised else None
+        facts = asdict(entry) if entry is not None else {}
+        return {
+            **asdict(summary),
+            **{name: facts.get(name, []) for name in ("nodes", "queries", "errors", "warnings")},
+            "bounded": facts.get("bounded"),
+            "state": str(entry.state) if entry and entry.state else None,
+            "text": self._text_or_none(entry),
+            "numbers": status.numbers if status else None,
+            "owner": asdict(status.owner) if status and status.owner else None,
+        }
+
+    def _text_or_none(self, entry: CatalogEntry | None) -> str | None:
+        with suppress(UserError):
+            return self._files.read(entry.file) if entry is not None else None
+        return None
+
+    def runs(self, id: str) -> list[dict[str, Any]]:
+        """Returns the runs of a pipeline, last first, with version and author if known."""
+        supervised = self._supervisor.find(self._pipelines.get(id).id)
+        finished = supervised.status.runs if supervised and supervised.status else ()
+        starts = {start.run: start for start in self._pipelines.starts(id)}
+        known = [_run(run, starts.get(run.id)) for run in finished]
+        current = [start for run, start in starts.items() if not start.ended]
+        ids = {run["id"] for run in known}
+        return [
+            *({"id": start.run, "began": start.time, "ended": None, "ending": None, "errors": {},
+               "pipeline_version": start.version, "author": start.author}
+              for start in current if start.run not in ids),
+            *known,
+        ]  # fmt: skip
+
+    def versions(self, id: str, limit: int, before: int | None = None) -> list[Version]:
+        """Returns the last versions of a pipeline, or those before a number, last first."""
+        return self._pipelines.versions(self._pipelines.get(id).id, limit, before)
+
+    def version(self, id: str, number: int) -> Version:
+        """Returns a version. Raises UserError for an unknown number."""
+        return self._pipelines.version(self._pipelines.get(id).id, number)
+
+    def _summary(self, pipeline: StoredPipeline) -> Summary:
+        entry, supervised = self._catalog.entry(pipeline.id), self._supervisor.find(pipeline.id)
+        numbers = supervised.status.numbers if supervised and supervised.status else None
+        nodes = list((numbers or {}).get("nodes", {}).values()) if numbers else []
+        lags = [node["lag"] for node in nodes if node["lag"] is not None]
+        running = bool(supervised and supervised.status and supervised.status.owner)
+        return Summary(
+            pipeline.id, entry.name if entry else Path(pipeline.file).stem,
+            self._shown(pipeline.file), entry.language if entry else "",
+            supervised.health if supervised else Health("unknown"), pipeline.wish,
+            pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
+            sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
+            sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0,
+        )  # fmt: skip
+
+    def _shown(self, file: str) -> str:
+        """Returns the path of a file within its directory."""
+        for directory in (self._settings.created, self._settings.directory):
+            if Path(file).is_relative_to(directory):
+                return str(Path(file).relative_to(directory))
+        return Path(file).name
+
+
+def _run(run: FinishedRun, start: Start | None) -> dict[str, Any]:
+    return {
+        **asdict(run),
+        "pipeline_version": start.version if start else None,
+        "author": start.author if start else None,
+    }

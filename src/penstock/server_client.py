@@ -1,0 +1,320 @@
+"""Client of the API of `penstock serve`, for commands and programs."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
+
+from penstock.core.errors import (
+    ConnectError,
+    PenstockError,
+    Permanent,
+    StateError,
+    Transient,
+    UserError,
+    raise_all,
+)
+from penstock.core.known_secrets import remember_secret
+from penstock.core.location import Location
+from penstock.core.text import did_you_mean
+from penstock.plan.node_changes import Change
+from penstock.runtime.health import Health
+
+TIMEOUT = 30.0
+CHECK_TIMEOUT = 180.0
+"""The time for a check of a text by Spark: that of the server, and for a free worker."""
+MAX_ANSWER = 256 * 1024 * 1024
+_BLOCK = 1 << 16
+_CLASSES: Mapping[int, type[PenstockError]] = {
+    401: Permanent, 403: Permanent, 409: StateError, 429: Transient, 500: PenstockError,
+    502: ConnectError, 503: Transient, 504: Transient,
+}  # fmt: skip
+"""The classes of errors by the status of HTTP; others are errors of the user."""
+
+
+@dataclass(frozen=True)
+class ServedPipeline:
+    """A pipeline of a server. `version` is the applied version; None before the first one.
+
+    `changed` is whether its file differs from the applied version. In a list `text` is None, and
+    `runs` unknown.
+    """
+
+    id: str
+    name: str
+    file: str
+    health: Health
+    wish: str
+    version: int | None
+    changed: bool
+    text: str | None = None
+    runs: bool = False
+
+
+@dataclass(frozen=True)
+class ServedVersion:
+    """An applied text of a pipeline."""
+
+    number: int
+    text: str
+    author: str
+    note: str
+    time: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A text of a local file, which locates errors. `served` is the name of its file there."""
+
+    file: Path
+    text: str
+    served: str
+
+
+@dataclass(frozen=True)
+class DraftCheck:
+    """The result of a check of a draft against the state of its pipeline."""
+
+    errors: Sequence[PenstockError]
+    warnings: Sequence[PenstockError]
+    changes: Sequence[Change]
+
+
+class ServerClient:
+    """A client of one server. Each call has a connection of its own.
+
+    All calls raise Transient for a server that cannot be reached, does not answer in time or is
+    busy, Permanent for an invalid token or a missing right, and the errors of the server.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float = TIMEOUT) -> None:
+        """Raises UserError for an invalid URL or a token of other characters than ASCII."""
+        self._url, self._timeout = _parsed(url), timeout
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise UserError(
+                "the token of the server is invalid", code="invalid-token",
+                hint="Copy the whole token into PENSTOCK_TOKEN, without line breaks.",
+            )  # fmt: skip
+        remember_secret(token)
+        self._token = token
+
+    def pipelines(self) -> list[ServedPipeline]:
+        """Returns all pipelines, the worst health first."""
+        return [_pipeline(facts) for facts in self._get("pipelines")]
+
+    def pipeline(self, name: str) -> ServedPipeline:
+        """Returns the pipeline of a name, with its text.
+
+        Raises UserError for an unknown name, and for a name of several pipelines.
+        """
+        found = self.find(name)
+        if found is None:
+            names = [each.name for each in self.pipelines()]
+            raise UserError(
+                f'the server has no pipeline "{name}"', code="unknown-pipeline",
+                hint=did_you_mean(name, names) or "List the pipelines with penstock status --all.",
+            )  # fmt: skip
+        return found
+
+    def find(self, name: str) -> ServedPipeline | None:
+        """Returns the pipeline of a name; None for an unknown one, else as `pipeline`."""
+        found = [each for each in self.pipelines() if each.name == name]
+        if len(found) > 1:
+            raise UserError(
+                f'the server has {len(found)} pipelines "{name}"', code="ambiguous-name",
+                detail="\n".join(each.file for each in found),
+                hint="Give the pipelines different names.",
+            )  # fmt: skip
+        return self.show(found[0].id) if found else None
+
+    def show(self, id: str) -> ServedPipeline:
+        """Returns the pipeline of an ID, with its text. Raises UserError for an unknown ID."""
+        return _pipeline(self._get(f"pipelines/{id}"))
+
+    def check(self, id: str, draft: Draft) -> DraftCheck:
+        """Checks a draft against the state of a pipeline, without effect on it."""
+        body = {"text": draft.text, "level": "plan"}
+        found = self._post(f"pipelines/{id}/check", body, draft, CHECK_TIMEOUT)
+        return DraftCheck(
+            [_error(facts, 422, draft) for facts in found["errors"]],
+            [_error(facts, 422, draft) for facts in found["warnings"]],
+            [Change(**facts) for facts in found["changes"]],
+        )
+
+    def create(self, name: str, draft: Draft, note: str) -> ServedPipeline:
+        """Creates a pipeline, which does not run yet."""
+        body = {"name": name, "text": draft.text, "note": note}
+        return _pipeline(self._post("pipelines", body, draft, CHECK_TIMEOUT))
+
+    def apply(
+        self, pipeline: ServedPipeline, draft: Draft, note: str, *, fresh: bool
+    ) -> ServedVersion:
+        """Applies a draft. Raises StateError if the pipeline has a newer version than here."""
+        body = {"text": draft.text, "note": note, "fresh": fresh, "base": pipeline.version or 0}
+        path = f"pipelines/{pipeline.id}/apply"
+        return ServedVersion(**self._post(path, body, draft, CHECK_TIMEOUT))
+
+    def versions(self, id: str) -> list[ServedVersion]:
+        """Returns the last 100 versions of a pipeline, last first."""
+        return [ServedVersion(**facts) for facts in self._get(f"pipelines/{id}/versions")]
+
+    def version(self, id: str, number: int) -> ServedVersion:
+        """Returns a version. Raises UserError for an unknown number."""
+        return ServedVersion(**self._get(f"pipelines/{id}/versions/{number}"))
+
+    def roll_back(
+        self, pipeline: ServedPipeline, number: int, draft: Draft, *, fresh: bool
+    ) -> ServedVersion:
+        """Applies the text of an earlier version, which `draft` has."""
+        body = {"fresh": fresh, "base": pipeline.version or 0}
+        path = f"pipelines/{pipeline.id}/versions/{number}/roll-back"
+        return ServedVersion(**self._post(path, body, draft, CHECK_TIMEOUT))
+
+    def start(self, id: str, *, fresh: bool = False) -> ServedPipeline:
+        """Requests that a pipeline runs."""
+        return _pipeline(self._post(f"pipelines/{id}/start", {"fresh": fresh}))
+
+    def stop(self, id: str) -> ServedPipeline:
+        """Requests that a pipeline stops after its current batch."""
+        return _pipeline(self._post(f"pipelines/{id}/stop", {}))
+
+    def logs(
+        self, id: str, *, run: str | None = None, level: str = "info", limit: int = 500,
+        since: str | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Returns the last lines of the log of a pipeline, oldest first, from the time `since`."""
+        given = {"run": run, "level": level, "limit": limit, "since": since}
+        query = urlencode({name: value for name, value in given.items() if value is not None})
+        found: list[dict[str, Any]] = self._get(f"pipelines/{id}/logs?{query}")
+        return found
+
+    def _get(self, path: str) -> Any:
+        return self._call("GET", path, None, None, self._timeout)
+
+    def _post(
+        self, path: str, body: Any, draft: Draft | None = None, timeout: float | None = None
+    ) -> Any:
+        return self._call("POST", path, body, draft, timeout or self._timeout)
+
+    def _call(
+        self, method: str, path: str, body: Any, draft: Draft | None, timeout: float
+    ) -> Any:  # fmt: skip
+        deadline = time.monotonic() + timeout
+        try:
+            status, content = self._exchange(method, path, body, timeout, deadline)
+        except TimeoutError:
+            raise Transient(
+                f"the server {self._url.netloc} did not answer within {timeout:.0f} s",
+                code="server-timeout", hint="Inspect the process of penstock serve, and try again.",
+            ) from None  # fmt: skip
+        except ssl.SSLError as error:
+            raise Permanent(
+                f"TLS with the server {self._url.netloc} failed", code="tls", detail=str(error),
+                hint="Set SSL_CERT_FILE to the certificate of the authority.",
+            ) from error  # fmt: skip
+        except (OSError, HTTPException) as error:
+            raise Transient(
+                f"could not reach the server {self._url.netloc}", code="unreachable",
+                detail=str(error) or type(error).__name__,
+                hint="Start it with penstock serve, or correct --server or PENSTOCK_SERVER.",
+            ) from error  # fmt: skip
+        return self._content(status, content, draft)
+
+    def _exchange(
+        self, method: str, path: str, body: Any, timeout: float, deadline: float
+    ) -> tuple[int, bytes]:
+        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
+        connection = kind(self._url.hostname or "", self._url.port, timeout=timeout)
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        text = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            text = json.dumps(body).encode()
+        try:
+            connection.request(method, f"{self._url.path.rstrip('/')}/api/v1/{path}", text, headers)
+            response = connection.getresponse()
+            return response.status, _read(response, deadline)
+        finally:
+            connection.close()
+
+    def _content(self, status: int, content: bytes, draft: Draft | None) -> Any:
+        try:
+            found = json.loads(content) if content else None
+            if status >= 400 and isinstance(found, dict):
+                raise_all(_error(facts, status, draft) for facts in found["errors"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self._no_penstock(status) from None
+        if not 200 <= status < 300:
+            raise self._no_penstock(status)
+        return found
+
+    def _no_penstock(self, status: int) -> PenstockError:
+        return Permanent(
+            f"{self._url.netloc} answered with status {status}, and not as a server of Penstock",
+            code="no-penstock-server", hint="Correct --server or PENSTOCK_SERVER.",
+        )  # fmt: skip
+
+
+def _parsed(url: str) -> SplitResult:
+    try:
+        found = urlsplit(url)
+        valid = found.scheme in ("http", "https") and found.hostname and (found.port or True)
+    except ValueError:
+        valid = False
+    if not valid or found.username is not None or found.query or found.fragment:
+        raise UserError(
+            "expected the URL of a server, such as http://localhost:7077", code="invalid-url",
+            hint="Correct --server or PENSTOCK_SERVER. The token belongs into PENSTOCK_TOKEN.",
+        )  # fmt: skip
+    return found._replace(path=quote(found.path))
+
+
+def _read(response: HTTPResponse, deadline: float) -> bytes:
+    """Returns the body. Raises TimeoutError after the deadline, also for one that trickles."""
+    found = bytearray()
+    while block := response.read1(_BLOCK):
+        found += block
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        if len(found) > MAX_ANSWER:
+            raise HTTPException(f"the answer has more than {MAX_ANSWER >> 20} MiB")
+    return bytes(found)
+
+
+def _pipeline(facts: Mapping[str, Any]) -> ServedPipeline:
+    names = ("id", "name", "file", "wish", "version", "changed")
+    known = {name: facts[name] for name in names}
+    health = Health.from_json(facts["health"])
+    runs = facts.get("owner") is not None or health.state == "starting"
+    return ServedPipeline(**known, health=health, text=facts.get("text"), runs=runs)
+
+
+def _error(facts: Mapping[str, Any], status: int, draft: Draft | None) -> PenstockError:
+    """Returns an error of the server in its class, located in the local file of a draft."""
+    kind = _CLASSES.get(status, UserError)
+    hint = facts.get("hint")
+    if status == 401:
+        hint = "Set PENSTOCK_TOKEN to a token of this server, or name its data with --data."
+    return kind(
+        facts["message"], code=facts["code"], hint=hint, detail=facts.get("detail"),
+        where=_location(facts, draft),
+    )  # fmt: skip
+
+
+def _location(facts: Mapping[str, Any], draft: Draft | None) -> Location | None:
+    file, line = facts.get("file"), facts.get("line")
+    if not file or not line:
+        return None
+    column, length = facts.get("column") or 1, facts.get("length") or 1
+    if draft is None or Path(file).name != Path(draft.served).name:
+        return Location(file, line, column, length)
+    lines = draft.text.splitlines()
+    text = lines[line - 1] if line <= len(lines) else ""
+    return Location(str(draft.file), line, column, length, text)

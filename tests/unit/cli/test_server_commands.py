@@ -1,0 +1,196 @@
+"""Commands over a server: one that answers, one that is down, and one that hangs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from command_line import CommandLine
+from penstock.cli.logs import new_lines
+from server_console import PIPELINE, Console
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def listening(console: Console) -> Iterator[str]:
+    """Serves the application of a console at a port of this machine."""
+    import uvicorn
+
+    config = uvicorn.Config(console.client.app, port=0, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+Penstock = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def penstock(console: Console, pipeline_directory: Path) -> Iterator[Penstock]:
+    with listening(console) as url:
+
+        def run(*words: str, **environment: str) -> tuple[int, str, str]:
+            done = CommandLine()(
+                pipeline_directory, *words, environment={"PENSTOCK_SERVER": url, **environment}
+            )
+            return done.returncode, done.stdout, done.stderr
+
+        yield run
+
+
+@pytest.fixture
+def changed(pipeline_directory: Path) -> str:
+    """A valid change of the pipeline, in a file outside the directory of the server."""
+    hidden = pipeline_directory / ".new"
+    hidden.mkdir()
+    text = PIPELINE.format(name="shop") + "\ndescription: a shop\n"
+    (hidden / "shop.yaml").write_text(text)
+    return str(hidden / "shop.yaml")
+
+
+@pytest.fixture(autouse=True)
+def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the server check without Spark."""
+    from penstock.server.changes import Changes
+
+    check = Changes._check
+    monkeypatch.setattr(
+        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
+    )
+
+
+def test_versions_of_a_pipeline(penstock: Penstock, console: Console, changed: str) -> None:
+    code, out, err = penstock("apply", changed, "--note", "described")
+    assert (code, err) == (0, "")
+    assert out == (
+        "shop: 2 lines added, 0 removed\n  all parts keep their state\n"
+        "shop: version 2 is applied; the pipeline does not run\n"
+    )
+    assert penstock("apply", changed)[1] == "shop: no changes since version 2\n"
+    assert penstock("rollback", "shop", "1")[0] == 0
+    code, out, _ = penstock("versions", "shop")
+    rows = [line.split(maxsplit=2) for line in out.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["3", "2", "1"], out
+    assert rows[0][1] == "*"
+    assert [row[-1].endswith(note) for row, note in zip(
+        rows, ("roll back to version 1", "described", "changed in the directory"), strict=True
+    )] == [True] * 3  # fmt: skip
+    assert "description" not in console.get(f"pipelines/{console.id()}")["text"]
+    code, _, err = penstock("rollback", "shop", "9")
+    assert (code, "unknown-version" in err) == (2, True)
+
+
+def test_an_invalid_file_stops_nothing(penstock: Penstock, console: Console, changed: str) -> None:
+    penstock("start", "shop")
+    console.await_health("running")
+    file = Path(changed)
+    file.write_text(file.read_text().replace("generate", "generat"))
+    code, out, err = penstock("apply", changed)
+    assert (code, out) == (2, "shop: 3 lines added, 1 removed\n")
+    assert f"--> {changed}:4:18" in err
+    assert '^^^^^^^ did you mean "generate"?' in err
+    assert console.health()["state"] == "running"
+    assert len(console.get(f"pipelines/{console.id()}/runs")) == 1
+
+
+def test_a_new_name_is_a_new_pipeline(
+    penstock: Penstock, console: Console, pipeline_directory: Path
+) -> None:
+    file = pipeline_directory / ".cafe.yaml"
+    file.write_text(PIPELINE.format(name="cafe"))
+    assert penstock("apply", str(file))[1].startswith("cafe: created as version 1")
+    assert {each["name"] for each in console.get("pipelines")} == {"shop", "cafe"}
+
+
+def test_start_status_logs_and_stop(penstock: Penstock, console: Console) -> None:
+    assert penstock("start", "shop")[0] == 0
+    console.await_health("running")
+    code, out, _ = penstock("status", "--all")
+    assert (code, out.split()[:2]) == (0, ["shop", "running"])
+    log = console.server.parts.settings.logs / console.id() / "log.jsonl"
+    log.write_text(
+        '{"timestamp": "2026-01-01T00:00:00Z", "level": "info", "event": "hi", "rows": 2}\n'
+        '{"timestamp": "2026-01-01T00:00:01Z", "level": "error", "event": "\\u001b[2J", "run": 1}\n'
+    )
+    assert penstock("logs", "shop")[1] == (
+        "2026-01-01T00:00:00 info    hi rows=2\n2026-01-01T00:00:01 error   \\u001b[2J\n"
+    )
+    assert penstock("logs", "shop", "--level", "error")[1].count("\n") == 1
+    assert penstock("stop", "shop") == (0, "shop stopped\n", "")
+    assert console.health()["state"] == "stopped"
+
+
+def test_wrong_names_and_tokens(penstock: Penstock) -> None:
+    code, _, err = penstock("start", "shpo")
+    assert (code, 'did you mean "shop"?' in err) == (2, True)
+    code, _, err = penstock("versions", "shop", PENSTOCK_TOKEN="penstock_wrong")
+    assert (code, "PENSTOCK_TOKEN" in err, "penstock_wrong" in err) == (3, True, False)
+    code, _, err = penstock("versions", "shop", "--data", "nowhere")
+    assert (code, "error[no-token]" in err) == (2, True)
+    for url in ("http://ann:pass@localhost", "ftp://localhost", "http://[", "http://x:99999"):
+        code, _, err = penstock("versions", "shop", "--server", url, PENSTOCK_TOKEN="t")
+        assert (code, "invalid-url" in err) == (2, True), url
+    code, _, err = penstock("versions", "shop", "--server", "https://example.invalid")
+    assert (code, "no-token" in err) == (2, True), "the file is for this machine only"
+
+
+def test_a_server_that_is_down_hangs_or_is_another_one() -> None:
+    from penstock import server_client
+    from penstock.core.errors import Permanent, Transient
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        client = server_client.ServerClient(url, "token", timeout=0.2)
+        with pytest.raises(Transient, match="did not answer"):
+            client.pipelines()
+        listener.accept()[0].close()
+
+        def answer(content: bytes) -> None:
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    if b"token" in connection.recv(65536):
+                        connection.sendall(content)
+                        return
+
+        for content, code in (
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "no-penstock-server"),
+            (b"HTTP/1.1 302 Found\r\nLocation: http://x/\r\nContent-Length: 0\r\n\r\n",
+             "no-penstock-server"),
+            (b"SSH-2.0\r\n", "unreachable"),
+        ):  # fmt: skip
+            thread = threading.Thread(target=answer, args=(content,))
+            thread.start()
+            with pytest.raises((Permanent, Transient)) as raised:
+                server_client.ServerClient(url, "token", timeout=20).pipelines()
+            assert raised.value.code == code
+            thread.join()
+    with pytest.raises(Transient, match="could not reach"):
+        client.pipelines()
+
+
+def test_new_lines_follow_the_known_ones() -> None:
+    a, b, c = ({"event": name} for name in "abc")
+    assert new_lines([a, b], [b, c]) == [c]
+    assert new_lines([a, b, b], [b, b, b]) == [b]
+    assert new_lines([a], [b, c]) == [b, c]
+    assert new_lines([], [a]) == [a]
+    assert new_lines([a], []) == []
+
+
+def test_a_newer_version_is_not_overwritten(penstock: Penstock, console: Console) -> None:
+    text = PIPELINE.format(name="shop")
+    path = f"pipelines/{console.id()}/apply"
+    assert console.post(path, {"text": text + "# 1", "base": 0})["number"] == 2
+    answer = console.post(path, {"text": text + "# 2", "base": 0}, status=409)
+    assert answer["errors"][0]["code"] == "newer-version"
