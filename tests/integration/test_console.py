@@ -130,7 +130,7 @@ def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
 
 
 def _log_in_by_code(page: Page, address: str, console: Console) -> None:
-    code = console.server.accounts.issue("admin", "code")
+    code = console.server.parts.accounts.issue("admin", "code")
     page.goto(f"{address}/login#code={code}")
     page.get_by_label("New password").fill(PASSWORD)
     assert "code=" not in page.url

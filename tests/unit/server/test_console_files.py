@@ -39,7 +39,9 @@ def _client(directory: Path) -> TestClient:
     nothing: Any = None
     settings = Settings(directory, directory / "data")
     parts = Parts(settings, nothing, nothing, nothing, nothing, Silent())
-    return TestClient(make_application(parts), base_url="http://localhost", raise_server_exceptions=False)
+    return TestClient(
+        make_application(parts), base_url="http://localhost", raise_server_exceptions=False
+    )
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/pipelines/5ba1/editor", "/no/such/page"])
