@@ -22,6 +22,7 @@ export const theme = createTheme({
   headings: { fontWeight: "600", sizes: { h1: { fontSize: "22px" }, h2: { fontSize: "16px" } } },
   cursorType: "pointer",
   autoContrast: true,
+  components: { SegmentedControl: { defaultProps: { transitionDuration: 0 } } },
 });
 
 /** Returns the colours of text that is less important, with a contrast of at least 4.5. */

@@ -8,11 +8,15 @@ interface Props { detail: Detail; selected: string | null; onSelect: (name: stri
 /** The nodes of a pipeline as a table: the equivalent of the graph. */
 export function NodeTable({ detail, selected, onSelect }: Props) {
   return (
-    <Table verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
+    <Table verticalSpacing="xs" horizontalSpacing="sm" highlightOnHover>
       <Table.Thead>
         <Table.Tr>
-          {["Node", "Kind", "Type", "Input"].map((each) => <Table.Th key={each}>{each}</Table.Th>)}
-          {["Rows/s", "Rows", "Lag", "Dead letters"].map((each) => <Table.Th key={each} ta="right">{each}</Table.Th>)}
+          <Table.Th>Node</Table.Th>
+          <Table.Th visibleFrom="sm">Input</Table.Th>
+          <Table.Th ta="right">Rows/s</Table.Th>
+          <Table.Th ta="right" visibleFrom="sm">Rows</Table.Th>
+          <Table.Th ta="right">Lag</Table.Th>
+          <Table.Th ta="right">Dead letters</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -21,12 +25,10 @@ export function NodeTable({ detail, selected, onSelect }: Props) {
           const flows = numbers && node.kind !== "transform";
           return (
             <Table.Tr key={node.name} aria-selected={node.name === selected}>
-              <Table.Td><button type="button" className={classes.pick} onClick={() => onSelect(node.name)}>{node.name}</button></Table.Td>
-              <Table.Td>{node.kind}</Table.Td>
-              <Table.Td>{node.type}</Table.Td>
-              <Table.Td className="quiet">{node.inputs.join(", ") || "–"}</Table.Td>
+              <Table.Td><button type="button" className={classes.pick} onClick={() => onSelect(node.name)}>{node.name}</button><div className="quiet">{node.kind} · {node.type}</div></Table.Td>
+              <Table.Td className="quiet" visibleFrom="sm">{node.inputs.join(", ") || "–"}</Table.Td>
               <Table.Td ta="right" className="number">{flows ? rate(numbers.rows_per_second) : "–"}</Table.Td>
-              <Table.Td ta="right" className="number">{flows ? count(numbers.rows) : "–"}</Table.Td>
+              <Table.Td ta="right" className="number" visibleFrom="sm">{flows ? count(numbers.rows) : "–"}</Table.Td>
               <Table.Td ta="right" className="number">{numbers?.lag != null ? `${count(numbers.lag)} ${numbers.lag_unit}` : "–"}</Table.Td>
               <Table.Td ta="right" className="number">{numbers ? count(numbers.dead_letters) : "–"}</Table.Td>
             </Table.Tr>
