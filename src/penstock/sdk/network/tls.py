@@ -15,7 +15,7 @@ from penstock.core.secret import Secret, revealed
 from penstock.sdk.config import Config, UserPath
 
 _LOST = re.compile(
-    r"EOF (occurred|detected)|unexpected eof|SYSCALL|closed (unexpectedly|by)|timed out|broken pipe"
+    r"EOF (occurred|detected)|unexpected.eof|SYSCALL|closed (unexpectedly|by)|timed out|broken pipe"
     r"|connection (reset|aborted|has been closed)",
     re.IGNORECASE,
 )
