@@ -9,7 +9,13 @@ import pytest
 
 from penstock.core.errors import Transient
 from penstock.observe.metrics import Metrics
-from penstock.runtime.health import HEALTH_STATES, IDLE_SECONDS, SILENT_SECONDS, health_of
+from penstock.runtime.health import (
+    HEALTH_STATES,
+    IDLE_SECONDS,
+    SILENT_SECONDS,
+    SLOW_SECONDS,
+    health_of,
+)
 from penstock.runtime.state.status import FinishedRun, Owner, Status
 
 OWNER = Owner(17, "host", "2026-01-01T00:00:00Z")
@@ -58,17 +64,17 @@ def ended(ending: str, **facts: Any) -> Status:
             "retrying",
             "c",
         ),
-        (
-            running(queries={"q": execution(batch=4, batch_since=time.time() - 100)}),
-            "slow",
-            "slow-batch",
-        ),
-        (running(queries={"q": execution(batch=4, batch_since=time.time() - 1)}), "running", None),
     ],
 )
 def test_health(status: Status, state: str, code: str | None) -> None:
     health = health_of(status)
     assert (health.state, health.reason and health.reason.code) == (state, code)
+
+
+@pytest.mark.parametrize(("age", "state"), [(1, "running"), (SLOW_SECONDS + 40, "slow")])
+def test_the_age_of_a_batch(age: float, state: str) -> None:
+    status = running(queries={"q": execution(batch=4, batch_since=time.time() - age)})
+    assert health_of(status).state == state
 
 
 def test_the_worst_part_decides() -> None:
