@@ -167,7 +167,7 @@ class Changes:
         self._applied = len(self.rows)
         return self._table
 
-    def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
+    def until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
         """Waits for a condition."""
         deadline = time.monotonic() + seconds
         while not condition():
