@@ -100,7 +100,8 @@ class Changes:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
         self._require_valid(found)
-        self._record_current(id, file)
+        if text != self._files.read(file):
+            self._record_current(id, file)
         with self._pipelines.new_version(id, text, author, note) as version:
             self._files.write(file, text)
         self._catalog.reread(id)
