@@ -61,7 +61,7 @@ def serve(
 ) -> None:
     """Serve the pipelines of a directory: an API that starts, stops, changes and watches them.
 
-    Each pipeline runs as a process of its own, which goes on when the server ends, and which the
+    Each pipeline runs as a process of its own, which continues when the server ends, and which the
     server adopts when it starts again. The first start prints an address to log in with. A user
     who may edit pipelines may run code with the rights of the server.
 

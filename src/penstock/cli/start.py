@@ -10,7 +10,7 @@ def start(
 ) -> None:
     """Start a pipeline of a server. The server starts it again after failures.
 
-    The run resumes from the last committed batch. A pipeline that runs goes on.
+    The run resumes from the last committed batch. A running pipeline continues.
 
       penstock start shop
       penstock start shop --fresh

@@ -121,7 +121,7 @@ class Catalog:
     ) -> CatalogEntry:
         """Returns the entry of a file that cannot be read now, with its earlier facts.
 
-        Its run goes on, and remains under supervision.
+        Its run continues under supervision.
         """
         self._next_tries[id] = time.monotonic() + RETRY_SECONDS
         errors = [{"code": error.code, "message": error.message, "hint": error.hint}]

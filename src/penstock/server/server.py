@@ -92,7 +92,7 @@ def open_server(
 
 
 def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> None:
-    """Serves until SIGINT or SIGTERM. Runs go on.
+    """Serves until SIGINT or SIGTERM. Runs continue.
 
     `on_ready` is called when the server listens. Raises errors as `open_server`, and Permanent if
     the server cannot listen.

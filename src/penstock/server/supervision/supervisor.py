@@ -42,7 +42,7 @@ class Supervisor:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the loop. Runs go on."""
+        """Ends the loop. Runs continue."""
         self._closed.set()
         self._due.set()
         self._thread.join()
