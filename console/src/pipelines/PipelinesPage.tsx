@@ -1,6 +1,6 @@
 import { Button, TextInput } from "@mantine/core";
 import { useDeferredValue, useMemo } from "react";
-import { Link, useLocation, useSearchParams } from "wouter";
+import { Link, useLocation } from "wouter";
 import type { State, Summary } from "../api/types";
 import { useLive, usePipelines } from "../live/LiveProvider";
 import { Empty } from "../parts/Empty";
@@ -8,6 +8,7 @@ import { PlusIcon, SearchIcon } from "../parts/icons";
 import { Loading } from "../parts/Loading";
 import { Notice } from "../parts/Notice";
 import { usePageTitle } from "../parts/usePageTitle";
+import { useSearchFilters } from "../parts/useSearchFilters";
 import { useMay } from "../session/SessionProvider";
 import { PipelineList } from "./PipelineList";
 import classes from "./PipelinesPage.module.css";
@@ -19,21 +20,13 @@ export function PipelinesPage() {
   const pipelines = usePipelines();
   const { connected } = useLive();
   const mayEdit = useMay("edit");
-  const [search, setSearch] = useSearchParams();
+  const { search, set, clear } = useSearchFilters();
   const [text, state] = [search.get("q") ?? "", search.get("state") as State | null];
   const wanted = useDeferredValue(text.trim().toLowerCase());
   const shown = useMemo(
     () => pipelines?.filter((each) => (!state || each.health.state === state) && matches(each, wanted)),
     [pipelines, state, wanted],
   );
-
-  function set(name: string, value: string | null): void {
-    setSearch((before) => {
-      const next = new URLSearchParams(before);
-      value ? next.set(name, value) : next.delete(name);
-      return next;
-    }, { replace: true });
-  }
 
   return (
     <>
@@ -57,7 +50,7 @@ export function PipelinesPage() {
             <PipelineList pipelines={shown} />
           ) : (
             <div className="surface">
-              <Empty title="No pipeline matches" actions={<Button variant="default" onClick={() => setSearch({})}>Show all</Button>} />
+              <Empty title="No pipeline matches" actions={<Button variant="default" onClick={clear}>Show all</Button>} />
             </div>
           )}
         </>

@@ -2,7 +2,6 @@ import { Button, Select, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useSearchParams } from "wouter";
 import { api, query } from "../../api/client";
 import { pipelinePath, useRuns } from "../../api/queries";
 import type { LogLine } from "../../api/types";
@@ -11,6 +10,7 @@ import { absolute } from "../../format/times";
 import { Empty } from "../../parts/Empty";
 import { ErrorNotice } from "../../parts/ErrorNotice";
 import { SearchIcon } from "../../parts/icons";
+import { useSearchFilters } from "../../parts/useSearchFilters";
 import { Loading } from "../../parts/Loading";
 import { LogLines } from "./LogLines";
 import classes from "./Logs.module.css";
@@ -19,7 +19,7 @@ const LIMIT = 500;
 
 /** The last lines of the log, of a level, a run and a text. The filter is in the address. */
 export default function LogsTab({ id }: { id: string }) {
-  const [search, setSearch] = useSearchParams();
+  const { search, set: setFilter } = useSearchFilters();
   const [frozen, setFrozen] = useState(false);
   const runs = useRuns(id);
   const filter = { level: search.get("level") ?? "info", run: search.get("run"), text: search.get("text") };
@@ -35,11 +35,7 @@ export default function LogsTab({ id }: { id: string }) {
 
   function set(name: string, value: string | null): void {
     setFrozen(false);
-    setSearch((before) => {
-      const next = new URLSearchParams(before);
-      value ? next.set(name, value) : next.delete(name);
-      return next;
-    }, { replace: true });
+    setFilter(name, value);
   }
 
   return (

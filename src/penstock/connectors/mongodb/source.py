@@ -127,10 +127,10 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
         kind = cursor.kind_of(last[0])
         assert kind is not None
         self._check_growing(kind)
-        after, settled = cursor.decode(start["after"]), self._settled(kind)
-        if settled or len(last) > 1:
+        after, age_filter = cursor.decode(start["after"]), self._age_filter(kind)
+        if age_filter or len(last) > 1:
             condition = cursor.range_filter(self._fields, after, None)
-            last = self._place(matching(condition, settled), -1)
+            last = self._place(matching(condition, age_filter), -1)
         elif after is not None and not cursor.is_after(last, after):
             last = None
         return start if last is None else {"after": cursor.encode(last)}
@@ -193,7 +193,7 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
                 hint="Set cursor_columns to columns that grow with each new or changed document.",
             )  # fmt: skip
 
-    def _settled(self, kind: str) -> Stage:
+    def _age_filter(self, kind: str) -> Stage:
         """Returns the filter of documents that are old enough, by the clock of the server."""
         age = DEFAULT_MIN_AGE if self.config.min_age is None else self.config.min_age
         if not self.config.watch or not age or kind not in ("date", "ObjectId"):
