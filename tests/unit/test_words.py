@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import penstock
 
 SOURCE = Path(penstock.__file__).parent
@@ -50,6 +52,7 @@ def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return bool(names & PROPERTIES)
 
 
+@pytest.mark.slow
 def test_docstrings_of_functions_start_with_a_verb_in_the_third_person() -> None:
     wrong = [
         f"{place}: {text.splitlines()[0]}"
@@ -62,6 +65,7 @@ def test_docstrings_of_functions_start_with_a_verb_in_the_third_person() -> None
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_docstrings_personify_nothing() -> None:
     wrong = [
         f"{place}: {match[0]}"
@@ -73,6 +77,7 @@ def test_docstrings_personify_nothing() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_messages_and_hints_personify_nothing() -> None:
     wrong = []
     for path in sorted(SOURCE.rglob("*.py")):
@@ -90,6 +95,7 @@ def test_messages_and_hints_personify_nothing() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_tests_and_benchmarks_personify_nothing() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {match[0]}"
@@ -111,6 +117,7 @@ def test_pages_personify_nothing() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_names_of_tests_have_no_relative_clause_as_subject() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {text}"

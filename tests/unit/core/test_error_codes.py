@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pyspark
+import pytest
 
 import penstock
 from penstock.core import error_codes
@@ -37,11 +38,13 @@ PARTS = (USER_CODES, EXTERNAL_CODES, RECORD_CODES, STATE_CODES, SERVER_CODES)
 Constants = dict[str, list[ast.expr]]
 
 
+@pytest.mark.slow
 def test_codes_of_errors_are_registered() -> None:
     missing = {code: module for code, module in used_codes().items() if code not in ERROR_CODES}
     assert not missing, "add a meaning to penstock.core.error_codes"
 
 
+@pytest.mark.slow
 def test_registered_codes_are_in_use() -> None:
     unused = set(ERROR_CODES) - set(used_codes())
     literals = {text for source in sources().values() for text in LITERAL.findall(source)}
