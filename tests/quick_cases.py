@@ -30,6 +30,6 @@ T = TypeVar("T")
 
 
 def rest(cases: Sequence[T], count: int) -> list[T]:
-    """Returns the cases that are not among `count` evenly spread ones, of which one is the first."""
+    """Returns the cases after the first, except `count` - 1 evenly spread ones."""
     quick = {number * len(cases) // count for number in range(count)}
     return [case for number, case in enumerate(cases) if number not in quick]
