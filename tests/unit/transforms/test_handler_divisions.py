@@ -68,7 +68,7 @@ def by_group(rows: Rows) -> dict[object, list[str]]:
     return groups
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("chain", CHAINS)
 def test_divisions(chain: str) -> None:
     for seed in range(3):
