@@ -47,8 +47,8 @@ KEYS = {
 }
 """The primary keys of the queries that write changes."""
 STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")
-TOGETHER = (STATELESS, tuple(KEYS))
-"""The queries that run as one script, in which they share the tables of bids and auctions."""
+TOGETHER = {STATELESS: "q20", (*KEYS,): "q20", WINDOWED: "q7"}
+"""The queries that run as one script, and the one whose tables of bids and auctions they share."""
 _SHARED = re.compile(r"^CREATE TABLE (bid|auction) [^;]*;\n", re.MULTILINE)
 CONTINUOUS = [name for name in QUERIES if name not in WINDOWED]
 
@@ -117,15 +117,19 @@ def run(example: Path, cli: CommandLine, tmp_path_factory: pytest.TempPathFactor
     return lambda name: run_queries(scripts.get(name, (name,)))[name]
 
 
-def _script(names: Sequence[str]) -> str:
+def _script(names: tuple[str, ...]) -> str:
     """Returns the script of a query, or one script of several queries."""
     scripts = [(EXAMPLE / f"{name}.sql").read_text() for name in names]
     if len(scripts) == 1:
         return scripts[0]
+    owner = (EXAMPLE / f"{TOGETHER[names]}.sql").read_text()
+    tables = {table[1]: table[0] for table in _SHARED.finditer(owner)}
     read = {table[1] for script in scripts for table in _SHARED.finditer(script)}
-    whole = _SHARED.finditer((EXAMPLE / "q20.sql").read_text())
-    tables = [table[0] for table in whole if table[1] in read]
-    return "".join([*tables, *(_SHARED.sub("", script) for script in scripts)])
+    shared = [text for name, text in tables.items() if name in read]
+    own = [
+        _SHARED.sub(lambda found: "" if found[1] in tables else found[0], text) for text in scripts
+    ]
+    return "".join([*shared, *own])
 
 
 def _watching(script: str) -> list[str]:
