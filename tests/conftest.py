@@ -14,6 +14,7 @@ from penstock.sdk.clients import close_pools
 pytest_plugins = [
     "costs",
     "distribution",
+    "quick_cases",
     "penstock.testing.fixtures",
     "command_line",
     "server_console",

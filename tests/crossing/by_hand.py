@@ -20,7 +20,7 @@ from penstock.engine.sinks.sink import write as write_partition
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_tasks import source_rows, typed_source
 from penstock.engine.tasks.dead_letter_writer import Spool, Stage
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.runtime.dead_letters.store import read_file
 from penstock.sdk import BatchId, ReplayableSource
 

@@ -47,8 +47,9 @@ KEYS = {
 }
 """The primary keys of the queries that write changes."""
 STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")
-"""The queries without state run as one script, in which they share the table of bids."""
-_BIDS = re.compile(r"^CREATE TABLE bid [^;]*;\n", re.MULTILINE)
+TOGETHER = {STATELESS: "q20", (*KEYS,): "q20", WINDOWED: "q7"}
+"""The queries that run as one script, and the one whose tables of bids and auctions they share."""
+_SHARED = re.compile(r"^CREATE TABLE (bid|auction) [^;]*;\n", re.MULTILINE)
 CONTINUOUS = [name for name in QUERIES if name not in WINDOWED]
 
 
@@ -93,13 +94,15 @@ def database(example: Path) -> duckdb.DuckDBPyConnection:
 @pytest.fixture(scope="module")
 def run(example: Path, cli: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Returns a function that runs a query once, with a restart after the first files."""
+    scripts = {name: names for names in TOGETHER for name in names}
 
     @cache
     def run_queries(names: tuple[str, ...]) -> dict[str, Ran]:
         where = tmp_path_factory.mktemp(names[0])
-        (where / "queries.sql").write_text(_script(names))
+        script = _script(names)
+        (where / "queries.sql").write_text(script)
         found = []
-        last = _watching(names[0]) if names[0] in KEYS else []
+        last = _watching(script) if names[0] in KEYS else []
         for index, options in enumerate((last or ["--until-caught-up"], last)):
             for table in TIMES:
                 (where / "data" / table).mkdir(parents=True, exist_ok=True)
@@ -111,21 +114,26 @@ def run(example: Path, cli: CommandLine, tmp_path_factory: pytest.TempPathFactor
         half, whole = found
         return {name: Ran(half[name], whole[name]) for name in names}
 
-    return lambda name: run_queries(STATELESS if name in STATELESS else (name,))[name]
+    return lambda name: run_queries(scripts.get(name, (name,)))[name]
 
 
-def _script(names: Sequence[str]) -> str:
-    """Returns the script of a query, or one script of several queries of bids."""
+def _script(names: tuple[str, ...]) -> str:
+    """Returns the script of a query, or one script of several queries."""
     scripts = [(EXAMPLE / f"{name}.sql").read_text() for name in names]
     if len(scripts) == 1:
         return scripts[0]
-    (bids,) = _BIDS.findall((EXAMPLE / "q20.sql").read_text())
-    return "".join([bids, *(_BIDS.sub("", script) for script in scripts)])
+    owner = (EXAMPLE / f"{TOGETHER[names]}.sql").read_text()
+    tables = {table[1]: table[0] for table in _SHARED.finditer(owner)}
+    read = {table[1] for script in scripts for table in _SHARED.finditer(script)}
+    shared = [text for name, text in tables.items() if name in read]
+    own = [
+        _SHARED.sub(lambda found: "" if found[1] in tables else found[0], text) for text in scripts
+    ]
+    return "".join([*shared, *own])
 
 
-def _watching(name: str) -> list[str]:
+def _watching(script: str) -> list[str]:
     """Returns options with which a query that is never final writes changes: endless input."""
-    script = (EXAMPLE / f"{name}.sql").read_text()
     tables = [table for table in TIMES if f"CREATE TABLE {table} " in script]
     watch = [f"--set=sources.{table}.watch=true" for table in tables]
     return ["--until-caught-up", *watch]

@@ -127,9 +127,9 @@ def test_all_tests_run_in_three_processes(dev: Dev, checkout: Path) -> None:
 def test_quick_tests_need_no_class_cache(dev: Dev, checkout: Path) -> None:
     marks = "-m not spark and not server and not chaos and not docs and not slow"
     (line,) = dev("test", "--quick").stdout.splitlines()
-    assert " -n 4 " in line and f"{marks} {checkout}/tests/unit" in line
+    assert " -n logical " in line and f"{marks} {checkout}/tests/unit" in line
     (line,) = dev("test", "--quick", "-k", "word").stdout.splitlines()
-    assert " -n 4 " not in line and f"{marks} -k word" in line
+    assert " -n logical " not in line and f"{marks} -k word" in line
 
 
 def test_tests_of_the_checkout_run_from_anywhere(

@@ -8,6 +8,9 @@ import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 import penstock
 
@@ -24,22 +27,43 @@ CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 PROPERTIES = {"property", "cached_property", "setter"}
 
 
-@cache
-def documented() -> list[tuple[str, ast.AST, str]]:
-    """Returns the place, the node and the docstring of everything documented in the package."""
-    return [
-        (f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 1)}", node, text)
-        for path in sorted(SOURCE.rglob("*.py"))
-        for node in nodes(path)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and (text := ast.get_docstring(node))
-    ]
+class Documented(NamedTuple):
+    """A docstring of the package. `is_function` does not hold for properties."""
+
+    place: str
+    text: str
+    is_function: bool
 
 
 @cache
-def nodes(path: Path) -> list[ast.AST]:
-    """Returns the nodes of the syntax tree of a file."""
-    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+def texts_of_package() -> tuple[list[Documented], list[tuple[str, str]]]:
+    """Returns the docstrings of the package, and the messages and hints with their places."""
+    documented, messages = [], []
+    for path in sorted(SOURCE.rglob("*.py")):
+        file = str(path.relative_to(SOURCE))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                messages += [(f"{file}:{node.lineno}", text) for text in texts_of_error(node)]
+            elif isinstance(
+                node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+            ) and (text := ast.get_docstring(node)):
+                is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                is_function = is_function and not is_property(node)
+                place = f"{file}:{getattr(node, 'lineno', 1)}"
+                documented.append(Documented(place, text, is_function))
+    return documented, messages
+
+
+def texts_of_error(call: ast.Call) -> Iterator[str]:
+    """Yields the texts of a call of a class: of its arguments, its message and its hint."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+    if not name.rpartition(".")[2][:1].isupper():
+        return
+    named = (each.value for each in call.keywords if each.arg in ("hint", "message"))
+    for argument in (*call.args, *named):
+        for part in ast.walk(argument):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
 
 
 def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -50,22 +74,23 @@ def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return bool(names & PROPERTIES)
 
 
+@pytest.mark.slow
 def test_docstrings_of_functions_start_with_a_verb_in_the_third_person() -> None:
     wrong = [
         f"{place}: {text.splitlines()[0]}"
-        for place, node, text in documented()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and not is_property(node)
+        for place, text, is_function in texts_of_package()[0]
+        if is_function
         and not place.startswith("cli/")  # the help of a command is imperative
         and not re.match(r"[A-Z][a-z-]*s\b", text)
     ]
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_docstrings_personify_nothing() -> None:
     wrong = [
         f"{place}: {match[0]}"
-        for place, _, text in documented()
+        for place, text, _ in texts_of_package()[0]
         for match in NOT_FIELD_TERMS.finditer(
             re.sub(r"`[^`]*`|```.*?```", "", text, flags=re.DOTALL)
         )
@@ -73,23 +98,17 @@ def test_docstrings_personify_nothing() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_messages_and_hints_personify_nothing() -> None:
-    wrong = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in nodes(path):
-            if not isinstance(node, ast.Call):
-                continue
-            texts = [*node.args, *(k.value for k in node.keywords if k.arg in ("hint", "message"))]
-            is_error = ast.unparse(node.func).rpartition(".")[2][:1].isupper()
-            for text in texts if is_error else ():
-                for part in ast.walk(text):
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                        match = NOT_FIELD_TERMS.search(part.value)
-                        if match and part.value != "us":
-                            wrong.append(f"{path.relative_to(SOURCE)}:{part.lineno}: {part.value}")
+    wrong = [
+        f"{place}: {text}"
+        for place, text in texts_of_package()[1]
+        if text != "us" and NOT_FIELD_TERMS.search(text)
+    ]
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_tests_and_benchmarks_personify_nothing() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {match[0]}"
@@ -111,6 +130,7 @@ def test_pages_personify_nothing() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_names_of_tests_have_no_relative_clause_as_subject() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {text}"

@@ -36,7 +36,8 @@ from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.reusable_changes import ReusableChanges, depends_on_state_only
 from penstock.engine.updating.versions import StateVersion
 from penstock.engine.watermarks.source_watermarks import SourceWatermarks
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.plan.queries import shared_nodes
 from penstock.sdk import BatchId
 from penstock.sdk.retries import reported_retries

@@ -35,7 +35,8 @@ from penstock.engine.watermarks.watermark import (
     check_event_time_column,
     watermark_id,
 )
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.plan.queries import end_nodes
 from penstock.spec.node_models import SourceSpec, Watermark

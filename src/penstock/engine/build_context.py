@@ -11,7 +11,8 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from penstock.engine.tasks.dead_letter_writer import Spool, Stage
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 
 
 @dataclass

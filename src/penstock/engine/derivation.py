@@ -47,7 +47,8 @@ from penstock.engine.windows.calendar_windows import by_calendar_windows
 from penstock.engine.windows.event_time_groups import by_windows_only
 from penstock.engine.windows.null_keys import by_known_keys
 from penstock.engine.windows.time_bounds import by_time_bounds_only
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
 """A function that returns the output of a transform (see `Derivation.derive`)."""

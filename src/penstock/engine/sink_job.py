@@ -27,7 +27,8 @@ from penstock.engine.sinks.sink_rows import (
     write_rows,
     written_columns,
 )
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.plan.queries import shared_nodes
 from penstock.sdk import BatchId, Capability
 from penstock.sdk.data_frames import DataFrameSink

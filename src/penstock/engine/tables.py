@@ -23,7 +23,8 @@ from penstock.engine.sources.source_readers import read_all
 from penstock.engine.sources.source_tasks import make_source_task
 from penstock.engine.updating.kept_tables import has_changed, is_kept, keep_table, kept_table
 from penstock.plan.lookups import lookup_operation, table_columns
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk import Capability
 from penstock.spec.node_models import Lookup
 

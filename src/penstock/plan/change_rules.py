@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from penstock.core.errors import PlanError
 from penstock.plan.graph import upstream
 from penstock.plan.lookups import lookups_read_with_changes
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error
 from penstock.sdk import Capability
 from penstock.sql.determinism import deterministic, samples_rows

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.core.errors import PenstockError
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import DataFrameTransform
 from penstock.sdk.transform import QueryTransform
 from penstock.sql.dialect.relation import InputRelation, Output

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from penstock.core.errors import PlanError
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error
 
 

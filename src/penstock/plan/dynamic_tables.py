@@ -16,7 +16,7 @@ from penstock.core.names import derived_name
 from penstock.core.text import did_you_mean
 from penstock.plan.components import Components
 from penstock.plan.lookups import lookup_types
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import Capability, Component, LookupSource, registry
 from penstock.spec.fields import fields_at
 from penstock.spec.node_models import SinkSpec, SourceSpec

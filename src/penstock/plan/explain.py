@@ -10,7 +10,8 @@ import pyarrow as pa
 from penstock.core.units import duration_text
 from penstock.plan.guarantee import Guarantee, guarantee
 from penstock.plan.lookups import table_columns
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.plan.node_changes import Change
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from penstock.plan.graph import is_stream, upstream
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.plan.reached_watermarks import watermarks_above
 
 

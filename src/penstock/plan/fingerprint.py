@@ -17,7 +17,8 @@ from penstock.plan.hashed_secrets import (
     secret_hash,
     secrets_of,
 )
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
 from penstock.sdk.transform import PayloadTransform, Transform

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 
 def upstream(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:

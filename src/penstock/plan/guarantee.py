@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sdk import Capability, ReceivingSource
 from penstock.sdk.component import Level
 

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from penstock.core.errors import PenstockError, PlanError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error
 from penstock.plan.table_checks import declared_tables, with_checked_tables
 from penstock.spec.graph import list_nodes, readable_names

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.operation_columns import source_operation
 from penstock.sdk import Capability, Source, registry
 from penstock.spec.node_models import SourceSpec

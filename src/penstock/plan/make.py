@@ -15,7 +15,8 @@ from penstock.plan.dialect import translate_queries
 from penstock.plan.dynamic_tables import DynamicTables
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.inputs import Nodes, resolve_inputs
-from penstock.plan.model import Node, Observer, Plan
+from penstock.plan.model import Observer, Plan
+from penstock.plan.node import Node
 from penstock.plan.operation_columns import configure_sinks, inherit
 from penstock.plan.plugins import file_functions, local_components, package_functions
 from penstock.plan.queries import find_final_roots, find_roots, make_queries

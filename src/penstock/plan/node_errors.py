@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.core.errors import OptionError, PlanError
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 
 
 def node_error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk import Capability, Source
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.operations import OPERATION_COLUMN, Changes, add_operation

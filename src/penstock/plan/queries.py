@@ -24,7 +24,8 @@ from penstock.plan.final_rows import (
     updates_rows,
 )
 from penstock.plan.graph import follows_updating, stream_sources, upstream
-from penstock.plan.model import Node, OutputMode, Query
+from penstock.plan.model import OutputMode, Query
+from penstock.plan.node import Node
 from penstock.plan.repeated_reads import count_source_reads
 from penstock.sdk import Capability
 

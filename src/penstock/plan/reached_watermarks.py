@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from penstock.core.errors import PlanError
 from penstock.core.units import duration_text
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.spec.node_models import Watermark
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 
 def count_source_reads(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.connectors.sqlite.state_table import StateTable, StateTableSink
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sdk import LookupSource, Source
 
 

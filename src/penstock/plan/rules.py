@@ -20,7 +20,8 @@ from penstock.plan.dynamic_table_rules import (
     checks_meet_the_same_values,
     fills_keep_no_state,
 )
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error, option_error
 from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.plan.updating import find_hidden_windows

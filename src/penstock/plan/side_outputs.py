@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
-from penstock.plan.model import Node, Observer, Query
+from penstock.plan.model import Observer, Query
+from penstock.plan.node import Node
 from penstock.spec.source_map import Route, SourceMap
 
 

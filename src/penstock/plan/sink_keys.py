@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from penstock.core.errors import PlanError
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.plan.operation_columns import inherit, written_key
 from penstock.plan.updating import mark_updating
 from penstock.spec.node_models import TransformSpec

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.core.errors import PenstockError, PlanError
 from penstock.core.text import did_you_mean
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.spec.validate import Pipeline
 from penstock.sql.dialect.table_checks import checked_tables
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 from penstock.core.errors import OptionError, PlanError
 from penstock.plan.final_rows import is_final, updates_as_stream
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.operation_columns import inherit
 from penstock.sdk import Capability
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import PenstockError
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.runtime.acknowledge import batch_offsets, committed_offsets
 from penstock.runtime.run_options import Until
 from penstock.runtime.state.directory import StateDirectory

@@ -12,7 +12,8 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.queries import make_queries
 from penstock.sdk import BatchId, Capability, Config, Context, Failure, Receipt, Sink, Writer
 from penstock.spec.node_models import SinkSpec

@@ -8,7 +8,8 @@ import time
 
 from penstock.core.errors import Bug, PenstockError, Transient
 from penstock.core.units import duration_text
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sdk.transform import PayloadTransform
 
 

@@ -13,7 +13,8 @@ from penstock.engine.analysis.errors import sql_texts
 from penstock.engine.catalyst.deep_queries import OVERFLOW, PROBLEM
 from penstock.engine.catalyst.messages import without_column_ids
 from penstock.engine.row_checks.data_errors import data_error
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.sql.text.nesting import SPLIT, TOO_DEEP
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z_0-9.]{3,})\]\s*(.*)")

@@ -7,7 +7,8 @@ from penstock.core.log import Log
 from penstock.engine.sinks.sink_failures import clear_failures, read_failure
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.runtime.retry import retry
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import StopRequest

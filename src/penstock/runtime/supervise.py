@@ -16,7 +16,8 @@ from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters.collection import DeadLetterCollection
 from penstock.runtime.diagnose import diagnose

@@ -11,7 +11,8 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.engine.sources.sentinel import sentinel
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.operation_columns import with_operation
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import text_value

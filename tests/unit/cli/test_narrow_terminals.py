@@ -36,6 +36,7 @@ def too_wide(text: str) -> list[str]:
     return [line for line in text.splitlines() if len(line) > 80 and " " in line.strip()]
 
 
+@pytest.mark.quick(20)
 @pytest.mark.parametrize(
     "words", [(kind, type_) for kind in registry.KINDS for type_ in registry.types(kind)]
 )

@@ -75,6 +75,7 @@ def batch(*ids: int | None) -> pa.RecordBatch:
     })  # fmt: skip
 
 
+@pytest.mark.quick(1)
 def test_files_of_a_partition_are_combined(lake: Lake) -> None:
     made = lake.sink(partition_by=["p"])
     for number in range(3):
@@ -101,6 +102,7 @@ def test_larger_files_are_not_changed(lake: Lake) -> None:
     assert made.compact(10) == Compacted() and lake.files() == 3
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("key", [(), ("id",)])
 def test_a_rule_combines_files_after_commits(lake: Lake, key: tuple[str, ...]) -> None:
     made = lake.sink(key, compact={"files": 4})
@@ -113,6 +115,7 @@ def test_a_rule_combines_files_after_commits(lake: Lake, key: tuple[str, ...]) -
     assert lake.sink().last_batch("q") == BatchId("q", 7)
 
 
+@pytest.mark.quick(1)
 def test_the_interval_of_a_rule(lake: Lake) -> None:
     made = lake.sink(compact={"files": 2, "interval": "1h"})
     for number in range(5):
@@ -123,6 +126,7 @@ def test_the_interval_of_a_rule(lake: Lake) -> None:
     assert lake.files() == 1
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("error", [Conflict("removed"), Permanent("cannot compact")])
 def test_a_failure_is_reported_after_the_commit(
     lake: Lake, error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -190,6 +194,7 @@ def test_bins() -> None:
     assert bins([], 10) == []
 
 
+@pytest.mark.quick(1)
 def test_the_command(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

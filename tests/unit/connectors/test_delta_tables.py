@@ -185,6 +185,7 @@ def test_changes(path: str) -> None:
     assert not [file for file in Path(path).glob("*-*.parquet") if file.name not in files]
 
 
+@pytest.mark.slow
 def test_keys_of_any_type(path: str) -> None:
     columns: dict[str, list[Any]] = {
         "i": [-(2**63), -1, 2**63 - 1], "s": ["", "it's \"x\" %_\\", "😀"],
@@ -320,6 +321,7 @@ def test_errors_of_storage(error: OSError, kind: type[Exception], code: str) -> 
     assert getattr(caught.value, "code", None) == code and getattr(caught.value, "hint", None)
 
 
+@pytest.mark.slow
 def test_two_pipelines_on_one_table(path: str) -> None:
     """Checks concurrent commits of appends and upserts, of which the latter conflict."""
     write_at_once(partial(sink, path), 3)
@@ -338,6 +340,7 @@ def test_conflicts_end_as_transient(path: str, monkeypatch: pytest.MonkeyPatch) 
         write(sink(path), pa.record_batch({"id": [1]}))
 
 
+@pytest.mark.slow
 def test_hostile_names_and_values(tmp_path: Path) -> None:
     target = hostile.Target(
         DeltaSink, DeltaSource, lambda name: {"path": f"{tmp_path}/t{name}"}, looks_up=False,

@@ -239,6 +239,7 @@ def test_values_of_existing_columns(path: str) -> None:
         assert target is not None and compare_schemas(finer, target)
 
 
+@pytest.mark.slow
 def test_rejected_rows_are_found_among_others(path: str) -> None:
     run(
         path,
@@ -468,10 +469,12 @@ def test_names_of_files(tmp_path: Path) -> None:
         assert read(source(path))[0] == [{"a": 1}]
 
 
+@pytest.mark.slow
 def test_own_types_are_copied_or_rejected(tmp_path: Path) -> None:
     assert native.check(native_tables.duckdb(tmp_path), tmp_path) == []
 
 
+@pytest.mark.slow
 def test_hostile_names_and_values(path: str) -> None:
     target = hostile.Target(
         DuckdbSink, DuckdbSource, lambda name: {"path": path, "table": quoted(name)}, folds=True

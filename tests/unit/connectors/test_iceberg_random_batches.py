@@ -39,6 +39,7 @@ VALUES: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(len(PARTITIONS)))
 def test_the_changes_are_those_of_the_batches(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)

@@ -277,6 +277,7 @@ def scan(options: Any, snapshot: Any) -> Any:
     return table_of(options).scan(snapshot_id=snapshot.snapshot_id).plan_files()
 
 
+@pytest.mark.slow
 def test_keys_of_any_type(options: Any) -> None:
     columns: dict[str, list[Any]] = {
         "i": [-(2**63), -1, 2**63 - 1], "s": ["", "it's \"x\" %_\\", "😀"],
@@ -420,6 +421,7 @@ def test_tables_that_are_not_written_to(options: Any) -> None:
             call()
 
 
+@pytest.mark.slow
 def test_two_pipelines_on_one_table(options: Any) -> None:
     """Checks concurrent commits of appends and upserts, which all conflict."""
     write(sink(options, owner="first"), pa.record_batch({"id": [9], "by": ["first"]}))
@@ -464,6 +466,7 @@ def test_errors_of_libraries() -> None:
         assert getattr(caught.value, "code", None) == code and getattr(caught.value, "hint", None)
 
 
+@pytest.mark.slow
 def test_hostile_names_and_values(tmp_path: Path) -> None:
     options = catalog_options(tmp_path)
     target = hostile.Target(

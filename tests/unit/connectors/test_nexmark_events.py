@@ -38,6 +38,7 @@ def events(kind: str, stop: int = 100_000, **options: Any) -> pd.DataFrame:
     return pa.Table.from_struct_array(column.drop_null()).to_pandas()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     start=st.integers(0, 2**36),
@@ -84,6 +85,7 @@ def test_ids_are_in_order() -> None:
     assert events("auction", 5000).id.tolist() == list(range(FIRST, FIRST + 300))
 
 
+@pytest.mark.slow
 def test_references_of_an_event_exist_or_follow_soon() -> None:
     read = Read(metadata=("position",))
     made = table(source(), 0, 300_000, read)
@@ -103,6 +105,7 @@ def test_references_of_an_event_exist_or_follow_soon() -> None:
         assert back.max() == oldest
 
 
+@pytest.mark.slow
 def test_hot_bidders_sellers_and_auctions() -> None:
     bids, auctions = events("bid", 500_000), events("auction", 500_000)
     assert abs(((bids.bidder - FIRST) % 100 == 1).mean() - 0.75) < 0.01

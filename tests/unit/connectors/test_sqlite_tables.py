@@ -376,6 +376,7 @@ def test_a_sink_does_not_read_names_as_sql(path: str) -> None:
     assert read(source(path, table=quoted))[0] == rows.to_pylist()
 
 
+@pytest.mark.slow
 def test_hostile_names_and_values(tmp_path: Path) -> None:
     options = {"path": str(tmp_path / "db")}
     target = hostile.Target(

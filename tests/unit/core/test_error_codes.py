@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pyspark
+import pytest
 
 import penstock
 from penstock.core import error_codes
@@ -37,11 +38,13 @@ PARTS = (USER_CODES, EXTERNAL_CODES, RECORD_CODES, STATE_CODES, SERVER_CODES)
 Constants = dict[str, list[ast.expr]]
 
 
+@pytest.mark.slow
 def test_codes_of_errors_are_registered() -> None:
     missing = {code: module for code, module in used_codes().items() if code not in ERROR_CODES}
     assert not missing, "add a meaning to penstock.core.error_codes"
 
 
+@pytest.mark.slow
 def test_registered_codes_are_in_use() -> None:
     unused = set(ERROR_CODES) - set(used_codes())
     literals = {text for source in sources().values() for text in LITERAL.findall(source)}
@@ -214,24 +217,24 @@ def code_parameters(node: ast.AST) -> Iterator[tuple[str, int]]:
 @cache
 def used_codes() -> dict[str, str]:
     """Returns the codes that errors have, each with a module that uses it."""
-    trees = {p: ast.parse(text) for p, text in sources().items() if HAS_CODES.search(text)}
+    # Kept syntax trees would slow down each search for garbage.
     public = {
         name: position
-        for tree in trees.values()
-        for name, position in positions_of_code(ast.walk(tree)).items()
+        for text in sources().values()
+        if HAS_CODES.search(text)
+        for name, position in positions_of_code(ast.walk(ast.parse(text))).items()
         if not name.startswith("_")
     }
     calls = re.compile(rf"\b(?:{'|'.join(public)})\(")
     constants: Constants = {}
-    for path, text in sources().items():
-        if path not in trees and calls.search(text):
-            trees[path] = ast.parse(text)
+    for text in sources().values():
         for name, value in CONSTANT.findall(text):
             constants.setdefault(name, []).append(ast.Constant(value))
     return {
         code: str(path.relative_to(SRC))
-        for path, tree in trees.items()
-        for code in CodesOfModule(tree, constants, public)
+        for path, text in sources().items()
+        if HAS_CODES.search(text) or calls.search(text)
+        for code in CodesOfModule(ast.parse(text), constants, public)
     }
 
 

@@ -54,6 +54,7 @@ def test_only_equal_times_are_duplicates_within_zero() -> None:
     assert found([(1, 1, 5), (1, 1, 6), (1, 1, 5)], 0) == [True, True, False]
 
 
+@pytest.mark.slow
 def test_divisions_into_batches_keep_the_same_rows() -> None:
     """Rows are in order within the delay; kept rows leave the state by the watermark."""
     chance = random.Random(5)

@@ -17,7 +17,7 @@ from penstock.engine.sinks.sink_preparation import prepare
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.formats.json.plain import JsonConfig, PlainJson
 from penstock.formats.text import Text, TextConfig
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import (
     BatchId,
     Capability,

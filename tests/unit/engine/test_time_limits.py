@@ -81,6 +81,7 @@ def test_a_call_beyond_its_limit_is_an_error_of_its_row(hang: str, form: str) ->
     assert [row["value"] is None for row in result] == [False, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hang", STUCK)
 @pytest.mark.parametrize("is_async", [False, True], ids=["def", "async def"])
 def test_a_fork_that_ignores_its_limit_is_killed(
@@ -94,6 +95,7 @@ def test_a_fork_that_ignores_its_limit_is_killed(
     assert errors == {5: 'function "f" failed: no result within 50ms'}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("hang", "code"), [*zip(STUCK.values(), [1, 75], strict=True)], ids=STUCK)
 @pytest.mark.parametrize("is_async", [False, True], ids=["def", "async def"])
 def test_a_worker_that_ignores_its_limit_ends(
@@ -196,6 +198,7 @@ def test_a_call_after_an_interrupted_one() -> None:
     assert type(raised.value).__name__ == "SystemExit"
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("place", ["code", "open", "transform"])
 @pytest.mark.parametrize(
     ("statement", "end"),
@@ -233,6 +236,7 @@ def crashed(name: str) -> Iterator[bool]:
     yield True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per", ["row", "batch"])
 def test_a_transform_in_forks(
     per: str, tmp_path: Path, short_times: None, monkeypatch: pytest.MonkeyPatch

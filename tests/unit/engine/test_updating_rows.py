@@ -44,6 +44,7 @@ def count(rows: pa.Table, weights: list[int]) -> Counter[Row]:
     return Counter({row: weight for row, weight in weighted if weight})
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_of_touched_keys_before_and_after_random_changes(seed: int) -> None:
     chance = random.Random(seed)

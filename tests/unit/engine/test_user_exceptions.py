@@ -107,6 +107,7 @@ def test_value_without_text() -> None:
     assert found[1] is not None and found[1].endswith("found a value without text (Hidden)")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "wait",
     [

@@ -67,6 +67,7 @@ def test_declared() -> None:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(samples.rows_of(WIDE))
 def test_round_trip(rows: pa.RecordBatch) -> None:

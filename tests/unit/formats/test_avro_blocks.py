@@ -134,6 +134,7 @@ def zeros(codec: str, size: int) -> bytes:
     return block(1, CODECS[codec](number(size) + bytes(size)))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard"])
 def test_memory_does_not_depend_on_the_decompressed_size(
     codec: str, monkeypatch: pytest.MonkeyPatch

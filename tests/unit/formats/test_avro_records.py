@@ -79,6 +79,7 @@ COLUMNS = pa.schema(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(values=st.lists(_tree, min_size=1, max_size=5))
 def test_declared_parts_of_recursive_records_and_text_of_unions(values: list[Any]) -> None:

@@ -72,6 +72,7 @@ def test_other_columns_and_types(format_: Any) -> None:
     assert len(read(format_, out.getvalue(), A, columns=frozenset())[0]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_torture(format_: Any) -> None:
     content = written(format_, batch([{"a": i, "b": "x" * i} for i in range(50)], A))

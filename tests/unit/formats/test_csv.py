@@ -200,6 +200,7 @@ def test_an_open_quote_costs_its_line_only() -> None:
     assert read(CSV, b'a,b\n1,x\n2,"y', AB)[0] == [{"a": 1, "b": "x"}]
 
 
+@pytest.mark.slow
 def test_values_of_many_lines_across_blocks() -> None:
     long = "line\n" * 40_000
     content = "a,b\n" + "".join(f'{i},"{long}"\n' for i in range(3)) + "7,z\n"
@@ -209,6 +210,7 @@ def test_values_of_many_lines_across_blocks() -> None:
     assert rows[1]["b"] == long
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(samples.rows_of(FLAT))
 def test_round_trip(rows: pa.RecordBatch) -> None:

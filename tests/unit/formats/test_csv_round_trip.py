@@ -82,6 +82,7 @@ def comparable(rows: pa.RecordBatch) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(rows=tables(), options=OPTIONS)
 def test_every_option(rows: pa.RecordBatch, options: dict[str, Any]) -> None:
@@ -161,6 +162,7 @@ def test_times_as_numbers_are_exact(unit: Any, micros: int) -> None:
     assert found == kept == rows
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(rows=tables(), options=OPTIONS)
 def test_duckdb_reads_the_same_rows(rows: pa.RecordBatch, options: dict[str, Any]) -> None:

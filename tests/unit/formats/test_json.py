@@ -267,6 +267,7 @@ def test_torture() -> None:
     outcome(JSON, TORTURE * 3, A)
 
 
+@pytest.mark.slow
 def test_huge_values() -> None:
     huge = json.dumps({"a": 1, "b": "😀" * 3_000_000}, ensure_ascii=False).encode()
     wide = b'{"a":1,"z":[' + b"{}," * 1_000_000 + b"{}]}"
@@ -275,6 +276,7 @@ def test_huge_values() -> None:
     assert code(JSON, b'{"a":"' + b"x" * 12_000_000 + b'"}', A) == BAD
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(samples.rows_of(ALL))
 def test_round_trip(rows: pa.RecordBatch) -> None:

@@ -46,6 +46,7 @@ def test_a_text_that_is_not_strict_has_its_value_in_all_batches(text: str, other
     assert decode([other] * 20 + [text]) == [*decode([other]) * 20, alone]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_records_in_batches(seed: int) -> None:
     random = Random(seed)

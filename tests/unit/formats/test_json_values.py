@@ -83,6 +83,7 @@ def test_rejected_value_is_read_again() -> None:
     assert rows.to_pylist() == [{"id": 7, "text": None}] and not request.bad
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     rows=st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=9) | st.lists(st.text()))),

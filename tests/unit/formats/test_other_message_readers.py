@@ -110,6 +110,7 @@ def in_nanos(row: dict[str, Any]) -> bool:
     return all(1678 <= year <= 2261 for year in years)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options.values()))
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
@@ -241,6 +242,7 @@ def value_of(message: Any, name: str) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=rows_of(ALL))
 def test_protobuf(protobuf: tuple[Protobuf, Any], rows: pa.RecordBatch) -> None:

@@ -47,6 +47,7 @@ def plain(value: Any) -> Any:
     return [plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=20, deadline=None)
 @given(rows=rows_of(ALL))
@@ -90,6 +91,7 @@ def arrow_rs_rows(name: str, file: io.BytesIO) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", COLUMNAR)
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
@@ -120,6 +122,7 @@ DUCKDB = {
 """The types of columns that DuckDB reads from JSON. It has no base64."""
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(rows=rows_of(ALL.remove(ALL.get_field_index("bytes"))))
 def test_duckdb(tmp_path_factory: pytest.TempPathFactory, rows: pa.RecordBatch) -> None:

@@ -59,6 +59,7 @@ POLARS: dict[str, tuple[FileFormat[Any], Write]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", POLARS)
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(WITHOUT_MAP))
@@ -79,6 +80,7 @@ ARROW_RS: dict[str, tuple[FileFormat[Any], Callable[[Any, io.BytesIO], Any]]] = 
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ARROW_RS)
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
@@ -90,6 +92,7 @@ def test_the_rust_library_of_apache_arrow(name: str, rows: pa.RecordBatch) -> No
     assert plain(found) == plain(rows.to_pylist()) and not request.bad
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
 def test_duckdb(tmp_path_factory: pytest.TempPathFactory, rows: pa.RecordBatch) -> None:

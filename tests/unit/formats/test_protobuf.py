@@ -82,6 +82,7 @@ _order = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 def test_round_trip(orders: Protobuf) -> None:
     schema = declared(orders)
 
@@ -120,6 +121,7 @@ def test_defaults_and_nulls(orders: Protobuf) -> None:
     )
 
 
+@pytest.mark.slow
 def test_bad_payloads(orders: Protobuf) -> None:
     schema = declared(orders)
     assert code(orders, None, schema) == "no-value"

@@ -147,6 +147,7 @@ def expected_value(value: Any, type_: pa.DataType) -> Any:
     return int(value) if pa.types.is_int64(type_) else value
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(values=st.lists(_order, min_size=1, max_size=4))
 def test_groups_and_editions(orders: Protobuf, values: list[dict[str, Any]]) -> None:

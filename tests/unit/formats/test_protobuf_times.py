@@ -144,6 +144,7 @@ def numbers(rows: pa.RecordBatch, type_: pa.DataType) -> list[dict[str, Any]]:
     return [{**row, "map": sorted(row["map"])} for row in rows.to_pylist()]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("truncate", [False, True], ids=["reject", "truncate"])
 @pytest.mark.parametrize(
     ("type_", "value"), [(UTC, micros), (pa.string(), text)], ids=["timestamp", "text"]

@@ -57,6 +57,7 @@ def test_the_removal_itself_has_an_effect() -> None:
     assert starts[0] != starts[1]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("create", [windows, derivatives])
 def test_divisions_and_restarts_change_nothing(create: Callable[[], Handler]) -> None:
     chance = random.Random(3)

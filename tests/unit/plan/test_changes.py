@@ -10,7 +10,8 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError, flatten_errors
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 
 SOURCE = {"type": "memory", "rows": [], "schema": "op STRING, id INT, other INT",
           "primary_key": "id", "operation_column": "op"}  # fmt: skip

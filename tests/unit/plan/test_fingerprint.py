@@ -209,6 +209,7 @@ def effects(before: Any, after: Any) -> list[str]:
     return [f"{change.effect} {change.subject}" for change in compare(before, after)]
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", CASES)
 def test_changes(name: str, tmp_path: Path) -> None:
     changes, forward, back = CASES[name]

@@ -49,6 +49,7 @@ OWN = [
 ]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda window: window.partition("(")[0])
 def test_no_query_of_changes_computes_windows(tmp_path: Path, window: str) -> None:
     hidden = f"(SELECT k, count(*) AS n FROM t GROUP BY k, {window})"

@@ -94,6 +94,7 @@ def raw(array: pa.Array) -> list[Any]:
     return list(array.view(pa.int32() if array.type == pa.date32() else pa.int64()).to_pylist())
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("source", VALUES, ids=str)
 def test_batches(source: pa.DataType) -> None:
     random = Random(str(source))

@@ -78,6 +78,7 @@ def texts() -> list[str]:
     return found
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_decimals(target: pa.DataType) -> None:
     for source in SOURCES:
@@ -86,6 +87,7 @@ def test_decimals(target: pa.DataType) -> None:
         check(pa.array(values, source), values, target)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("target", COLUMNS, ids=str)
 def test_texts(target: pa.DataType) -> None:
     found = texts()
@@ -96,6 +98,7 @@ def test_texts(target: pa.DataType) -> None:
         check(pa.array([text]), [value], target, TextConversion())
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_integers_and_floats(target: pa.DataType) -> None:
     generator = random.Random(5)
@@ -120,6 +123,7 @@ def test_values_of_python() -> None:
                     convert([value], target)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("target", COLUMNS, ids=str)
 def test_csv(target: pa.DataType) -> None:
     wrap = pow(5, -30, 2**98) % 2**98  # times 10^30 is 2^30 in 128 bits

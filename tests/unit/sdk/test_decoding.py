@@ -43,6 +43,7 @@ def array(payloads: list[bytes | None]) -> pa.BinaryArray:
     return pa.array(payloads, pa.binary())
 
 
+@pytest.mark.slow
 def test_payload_that_crashes_the_decoder_is_a_failure() -> None:
     payloads = [b'{"n":%d}' % n for n in range(200)]
     payloads[17], payloads[18], payloads[150] = b"abort", b"exit", b"x"

@@ -7,7 +7,14 @@ import pytest
 from penstock.core.errors import PlanError
 from penstock.core.secret import Secret
 from penstock.sdk import ByteSize, Config, Duration, UserPath, registry
-from penstock.sdk.describe import Option, describe, describe_all, describe_model, shared_options
+from penstock.sdk.describe import (
+    Description,
+    Option,
+    describe,
+    describe_all,
+    describe_model,
+    shared_options,
+)
 
 
 class Inner(Config):
@@ -60,9 +67,16 @@ def test_a_map_has_its_own_options() -> None:
     assert [option.name for option in part.options] == ["deep"]
 
 
+@pytest.fixture(scope="module")
+def described() -> dict[registry.Kind, list[Description]]:
+    return describe_all()
+
+
 @pytest.mark.parametrize("kind", registry.KINDS)
-def test_everything_installed_is_described(kind: registry.Kind) -> None:
-    for found in describe_all()[kind]:
+def test_everything_installed_is_described(
+    kind: registry.Kind, described: dict[registry.Kind, list[Description]]
+) -> None:
+    for found in described[kind]:
         assert found.summary and "\n" not in found.summary, found.type
         if kind != "format":
             assert f"type: {found.type}" in found.example, found.type

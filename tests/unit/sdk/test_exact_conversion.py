@@ -159,6 +159,7 @@ def _is_flag(source: pa.DataType, target: pa.DataType, number: Fraction) -> bool
     return source in INTEGERS and number in (0, 1)
 
 
+@pytest.mark.quick(32)
 @pytest.mark.parametrize(
     ("source", "target"), list(itertools.product(TYPES, TYPES)), ids=lambda type_: str(type_)
 )

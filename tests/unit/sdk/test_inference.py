@@ -62,6 +62,7 @@ numbers = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(values=st.lists(numbers, min_size=1, max_size=4))
 def test_inferred_columns_hold_all_numbers(values: list[Any]) -> None:

@@ -108,6 +108,7 @@ def test_each_broken_plugin_is_named_with_its_package_file_and_reason() -> None:
         assert found[key].reason.startswith(reason) and file in found[key].file
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("packages")
 def test_commands_name_broken_plugins_and_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -163,6 +164,7 @@ def local(tmp_path: Path, code: str, type_: str = "mine") -> Path:
 NAMED = "from penstock.sdk import plugin\n" + GOOD.replace("class", "@plugin('{type}')\nclass")
 
 
+@pytest.mark.slow
 def test_another_process_imports_a_class_of_a_file(tmp_path: Path) -> None:
     code = NAMED.format(name="Mine", attribute="", type="mine")
     plan = app.plan(local(tmp_path, code))

@@ -17,6 +17,7 @@ from penstock.server.api.application import OPEN_PATHS, PREFIX
 from penstock.server.api.security import COOKIE, MAX_BODY, requires, unprotected_routes
 from penstock.server.server import ADMIN, TOKEN_FILE, child_environment, open_server
 from penstock.server.settings import Settings
+from penstock.server.store import accounts
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.tables import STORE
@@ -101,6 +102,10 @@ def test_wrong_passwords_are_limited(stranger: TestClient) -> None:
         for name in ("admin", "nobody") * 6
     ]
     assert answers == [401] * 10 + [429] * 2
+
+
+def test_the_hash_for_unknown_users_costs_as_much_as_others() -> None:
+    assert not accounts._HASHER.check_needs_rehash(accounts._NO_HASH)
 
 
 def test_a_code_is_valid_once(server_settings: Settings, open_console: OpenConsole) -> None:

@@ -18,6 +18,7 @@ PIPELINES = sorted(
 )
 
 
+@pytest.mark.quick(10)
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.name)
 def test_the_same_data_is_read_again(path: Path, tmp_path: Path) -> None:
     converted = tmp_path / "converted.yaml"

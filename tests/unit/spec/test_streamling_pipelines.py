@@ -28,6 +28,7 @@ sinks:
 PIPELINES = {file.stem: file.read_text() for file in sorted(README.glob("*.yaml"))}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", [*PIPELINES, "functions"])
 def test_pipeline(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

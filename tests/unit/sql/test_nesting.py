@@ -29,6 +29,7 @@ def test_the_limit_is_that_of_nested_subqueries() -> None:
     assert caught.value.start == MAX_NESTING * len("SELECT * FROM (") + len("SELECT * FROM ")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("start", ["", "CREATE VIEW v AS ", "INSERT INTO out "])
 def test_a_query_at_the_limit_of_a_script_is_valid(tmp_path: Path, start: str) -> None:
     sink = TABLE.replace(" k ", " out ")
@@ -37,6 +38,7 @@ def test_a_query_at_the_limit_of_a_script_is_valid(tmp_path: Path, start: str) -
     app.plan(script)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("count", [MAX_NESTING + 1, 300, 3000])
 @pytest.mark.parametrize("start", ["", "CREATE VIEW v AS ", "INSERT INTO k "])
 def test_a_deeper_query_of_a_script_is_an_error(tmp_path: Path, count: int, start: str) -> None:
@@ -46,6 +48,7 @@ def test_a_deeper_query_of_a_script_is_an_error(tmp_path: Path, count: int, star
     assert error.where is not None and error.where.line == 2
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("count", [MAX_NESTING + 1, 300, 3000])
 def test_a_deeper_query_of_yaml_is_an_error(tmp_path: Path, count: int) -> None:
     (tmp_path / "p.yaml").write_text(f"""\
@@ -73,6 +76,7 @@ def test_computed_keys_of_json_grow_in_proportion() -> None:
     assert long < 10 * short
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("call", ["lcm({}, b)", "array_slice(a, {}, 2)", "array_cat({}, c)"])
 def test_nested_calls_of_a_repeated_argument_are_limited(call: str) -> None:
     text = "x"

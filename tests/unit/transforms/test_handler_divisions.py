@@ -68,6 +68,7 @@ def by_group(rows: Rows) -> dict[object, list[str]]:
     return groups
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("chain", CHAINS)
 def test_divisions(chain: str) -> None:
     for seed in range(3):
@@ -84,6 +85,7 @@ def test_divisions(chain: str) -> None:
             assert sorted(map(repr, stream.rejected)) == sorted(map(repr, single.rejected))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("chain", ["window", "aggregate", "join", "all"])
 def test_inputs_are_merged_by_time(chain: str) -> None:
     schema = SCHEMA.append(pa.field(_INPUT, pa.int64()))

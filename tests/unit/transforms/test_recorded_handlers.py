@@ -63,6 +63,7 @@ def interleaved(cases: list[RecordedCase], rng: random.Random) -> pa.RecordBatch
     return pa.RecordBatch.from_pylist([queues[owner].pop(0) for owner in owners], schema)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_cases_in_one_stream(seed: int) -> None:
     rng, count, rejected = random.Random(seed), 0, []

@@ -67,6 +67,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(("type_", "code", "message"), HOSTILE)
 def test_a_hostile_row_costs_no_other_row(
     tmp_path: Path, type_: str, code: str, message: str
@@ -155,6 +156,7 @@ def test_a_process_that_is_killed_from_outside_is_replaced() -> None:
     assert len(rows) == 3
 
 
+@pytest.mark.slow
 def test_a_killed_owner_leaves_no_process() -> None:
     program = (
         "from unit.transforms.sandboxed import THREE, make\n"
@@ -189,6 +191,7 @@ def _is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("type_", "code", "place", "message"),
     [

@@ -202,6 +202,7 @@ def test_names_and_numbers_of_rows(tmp_path: Path) -> None:
     assert set(dead_letters.values()) == {"TypeError: a row has none of the columns, but other"}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("value", ["undefined", "1", "'x'", "[1]", "[[{}]]", "true", "async"])
 def test_other_results_are_dead_letters(tmp_path: Path, value: str) -> None:
     is_async = value == "async"

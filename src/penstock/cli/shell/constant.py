@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from penstock.plan.model import Node, Plan
+    from penstock.plan.model import Plan
+    from penstock.plan.node import Node
 
 QUERY = "result_query"
 """The node of the first query of a script."""

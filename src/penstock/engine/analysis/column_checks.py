@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.engine.catalyst.columns import sink_schema, to_arrow
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk.columns.checks import check_columns
 from penstock.spec.node_models import SinkSpec, TransformSpec
 

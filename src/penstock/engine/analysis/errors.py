@@ -16,7 +16,8 @@ from penstock.engine.analysis.name_errors import name_error
 from penstock.engine.catalyst.deep_queries import locate_overflows, too_deep
 from penstock.engine.catalyst.messages import without_column_ids
 from penstock.engine.lookups.lookup_errors import SqlLookupError
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.plan.reached_watermarks import find_lost_watermark
 from penstock.sdk.sql_text import SqlText, read_sql_text
 

@@ -11,7 +11,8 @@ from pyspark.errors import PySparkException
 from penstock.core.errors import PenstockError, PlanError, SqlError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sql.dialect.table_checks import NAME as CHECK
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.functions import BUILTINS

@@ -13,7 +13,8 @@ from penstock.core.errors import PenstockError
 from penstock.engine.analysis.errors import translate
 from penstock.engine.analysis.unknown_names import QUERY, unknown_functions
 from penstock.engine.lookups.table_checks import registered_names
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sdk.sql_text import SqlText
 
 

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.core.errors import PenstockError
 from penstock.engine.analysis.errors import error_context, translate
 from penstock.engine.analysis.name_errors import REPLACEMENT, function_name, nearest_function
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.text.edits import Edit, Translation

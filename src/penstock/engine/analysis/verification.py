@@ -12,7 +12,7 @@ from penstock.core.errors import PlanError
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.java_trees import children_of, expressions_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 _STATEFUL = frozenset(
     [

@@ -9,7 +9,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from penstock.core.errors import OptionError
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sql.text.nesting import SPLIT, TOO_DEEP
 
 OVERFLOW = "java.lang.StackOverflowError"

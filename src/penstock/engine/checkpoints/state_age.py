@@ -10,7 +10,7 @@ from penstock.core.location import Location
 from penstock.sdk import BatchId, Sink
 
 if TYPE_CHECKING:
-    from penstock.plan.model import Node
+    from penstock.plan.node import Node
 
 
 def check_state_age(sink: Node, batch: BatchId, state: Path) -> None:

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import SqlError
 from penstock.engine.analysis.errors import sql_texts
 from penstock.engine.catalyst.java_names import java_names
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sql.text.sql import Sql, read_sql
 
 _FUNCTIONS = (

@@ -17,7 +17,8 @@ from penstock.engine.row_checks.data_errors import SPARK_ERRORS, to_record_error
 from penstock.engine.sinks.sink_rows import discard
 from penstock.engine.updating.row_parts import row_parts
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk import bisect_failures
 from penstock.sdk.columns.row_json import row_payload
 

@@ -12,7 +12,8 @@ from penstock.engine.build import Builder
 from penstock.engine.catalyst.spark_plan import frame_of, scala_items
 from penstock.engine.failures.placed_rows import NUMBER, PLACE
 from penstock.engine.row_checks.checked_plan import CheckedPlan, without_ctes
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 
 
 def carry(builder: Builder, query: Query, node: Node, rows: DataFrame) -> DataFrame | None:

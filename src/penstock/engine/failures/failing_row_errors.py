@@ -21,7 +21,8 @@ from penstock.engine.row_checks.failing_rows import (
 from penstock.engine.row_checks.result_rows import ResultRows
 from penstock.engine.row_checks.row_checks import Check, find_checks
 from penstock.engine.row_checks.stream_checks import stage_of
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk.columns.row_json import row_payload
 
 ROWS_PER_FILE = 10_000

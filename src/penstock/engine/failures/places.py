@@ -40,7 +40,8 @@ from penstock.engine.failures.placed_rows import (
 from penstock.engine.late.late_rows import CODE as LATE
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_readers import source_offset
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 
 MAX_ROWS = 10_000
 """The number of failing rows of a node in a batch whose places are found."""

@@ -28,16 +28,12 @@ from penstock.engine.row_checks.row_checks import Check, find_checks, number_row
 from penstock.engine.sinks.sink_rows import computed
 from penstock.engine.tasks.dead_letter_writer import Stage
 from penstock.engine.updating.checkpoint import checkpoint
-from penstock.engine.updating.checks import (
-    UpdatingChecks,
-    added_numbers,
-    added_rows,
-    result_checks,
-)
+from penstock.engine.updating.checks import UpdatingChecks, added_numbers, added_rows, result_checks
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk.columns.row_json import row_payload
 
 ROWS_PER_FILE = 10_000

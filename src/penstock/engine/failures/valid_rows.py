@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from penstock.engine.build import Builder
 from penstock.engine.failures.bisect import Bisection
 from penstock.engine.failures.separation import FailingRowFilter, NotSeparable, branch_of
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 
 
 @contextmanager

@@ -30,7 +30,8 @@ from penstock.engine.tasks.late_candidates import (
     late_watermark,
     read_candidates,
 )
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk import bisect_failures
 from penstock.sdk.columns.row_json import row_payload
 

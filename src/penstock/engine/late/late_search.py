@@ -11,7 +11,8 @@ from penstock.engine.build_context import BuildContext
 from penstock.engine.late.late_rows import STAGES, LateNode, LateRows, find_exact_paths
 from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.engine.tasks.late_candidates import LateCapture
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 
 
 def find_late_rows(

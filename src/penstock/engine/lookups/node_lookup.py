@@ -10,7 +10,8 @@ import pyarrow as pa
 from penstock.engine.build_context import BuildContext
 from penstock.engine.lookups.key_lookup import KeyLookup
 from penstock.engine.sources.source_tasks import source_rows, typed_source
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk import LookupSource
 
 CACHE_BYTES = 8 << 20

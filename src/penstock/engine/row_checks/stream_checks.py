@@ -37,7 +37,7 @@ from penstock.engine.row_checks.join_conditions import is_stream_join
 from penstock.engine.row_checks.result_rows import ResultRows, divide, find_parts
 from penstock.engine.row_checks.stream_joins import LEAF, JoinedPlan
 from penstock.engine.tasks.dead_letter_writer import Spool, Stage
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 
 def is_checkable(node: Node, streams: frozenset[str], spool: Spool) -> bool:

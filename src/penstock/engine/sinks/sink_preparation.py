@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import SchemaChanges, compare_schemas
 
 

@@ -26,7 +26,7 @@ from penstock.engine.sinks.sink import RECEIPT_DDL, PartitionWriter, SinkTask
 from penstock.engine.tasks import task as spark_task
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.write_limits import WriteLimits
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import BatchId, Operation, Sink
 from penstock.spec.node_models import SinkSpec
 

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Conjunct
 

@@ -16,7 +16,8 @@ from penstock.engine.sources.gap import make_gap
 from penstock.engine.sources.sentinel import END_OF_TIME
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks.event_time import LATEST
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.sdk import ReplayableSource, Source
 from penstock.spec.node_models import SourceSpec
 

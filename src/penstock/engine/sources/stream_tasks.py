@@ -12,7 +12,7 @@ from penstock.engine.catalyst.java_trees import nodes_of_class, with_nodes
 from penstock.engine.catalyst.spark_plan import analyzed_plan, frame_of
 from penstock.engine.sources.datasource import TASK
 from penstock.engine.sources.pushdown import NODE
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 
 def is_executable(

@@ -32,7 +32,8 @@ from penstock.engine.updating.template import empty_table, leaves_of, rdd_of, ta
 from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.sdk.operations import OPERATION_COLUMN
 
 BUCKETS = 16

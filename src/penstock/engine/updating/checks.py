@@ -21,7 +21,7 @@ from penstock.engine.row_checks.row_checks import Check, CheckSearch
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.template import leaves_of, rdd_of, table_of
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import Operation
 
 

@@ -11,7 +11,7 @@ from penstock.engine.row_checks.result_rows import ResultRows
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.operator import AffectedFrame, Input
 from penstock.engine.updating.weighted import Weighted
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 Select = Callable[[ResultRows, Weighted], Weighted]
 """A function that returns the chosen changes of an operator that combines rows."""

@@ -12,7 +12,7 @@ from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import class_name
 from penstock.engine.row_checks.checked_plan import aggregated_values, without_ctes
 from penstock.engine.updating.template import table_of
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 _COMBINING = frozenset({
     "Aggregate", "Deduplicate", "Distinct", "Except", "GlobalLimit", "Intersect", "Join",

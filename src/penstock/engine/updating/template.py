@@ -20,7 +20,7 @@ from penstock.engine.lookups.lookup_joins import join_lookups
 from penstock.engine.row_checks.checked_plan import without_ctes
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.windows.calendar_rows import without_untimed_rows
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 
 _REWRITES = (
     "PullupCorrelatedPredicates", "RewriteExceptAll", "RewriteIntersectAll",

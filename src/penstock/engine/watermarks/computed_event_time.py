@@ -10,7 +10,8 @@ from penstock.engine.build_context import BuildContext
 from penstock.engine.late.late_search import late_capture
 from penstock.engine.watermarks.watermark import add_watermark, check_event_times, sentinel_rows
 from penstock.plan.graph import stream_sources
-from penstock.plan.model import Node, Query
+from penstock.plan.model import Query
+from penstock.plan.node import Node
 from penstock.spec.node_models import Watermark
 
 

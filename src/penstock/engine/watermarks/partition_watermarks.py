@@ -25,7 +25,7 @@ from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.sources.source_readers import IDLE, UNREAD
 from penstock.engine.tasks.dead_letter_writer import COUNT
 from penstock.engine.watermarks.watermark_tracker import WatermarkTracker
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import ReplayableSource
 
 IDLE_TIME = 10.0

@@ -30,7 +30,7 @@ from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.event_time import find_out_of_range, out_of_range
 from penstock.engine.tasks.function import Chain, Step
 from penstock.engine.tasks.late_candidates import LateCapture
-from penstock.plan.model import Node
+from penstock.plan.node import Node
 from penstock.sdk import Config, Context, Transform
 from penstock.spec.node_models import Watermark
 from penstock.sql.dialect.translate import translate

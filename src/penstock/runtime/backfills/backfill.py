@@ -18,7 +18,8 @@ from penstock.core.errors import StateError, UserError
 from penstock.core.files.durable import create_directory_durably
 from penstock.core.text import did_you_mean
 from penstock.engine.updating.kept_tables import TABLES
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.runtime.acknowledge import committed_offsets
 from penstock.runtime.backfills.past_batches import PastBatches, read_past_batches
 from penstock.runtime.backfills.past_plan import (

@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.plan.graph import upstream
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.plan.rewrite import replace_sources
 from penstock.runtime.backfills.past_batches import PastBatches
 from penstock.runtime.backfills.past_source import PastBatchesSource, PastSource

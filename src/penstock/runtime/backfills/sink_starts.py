@@ -8,7 +8,8 @@ from typing import Any
 
 from penstock.engine.sinks.sink_rows import is_ordered
 from penstock.plan import comparison
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.runtime.acknowledge import committed_offsets
 from penstock.runtime.backfills.past_batches import PastBatches, read_past_batches
 from penstock.runtime.state.directory import StateDirectory

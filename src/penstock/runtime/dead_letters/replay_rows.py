@@ -15,7 +15,8 @@ from penstock.engine.catalyst.views import create_view
 from penstock.engine.late.late_rows import CODE as LATE
 from penstock.engine.sources.source_tasks import make_source_task
 from penstock.engine.watermarks.watermark import add_event_time
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan, Query
+from penstock.plan.node import Node
 from penstock.runtime.dead_letters.dead_letter import DeadLetter
 from penstock.sdk import Format, registry
 from penstock.sdk.columns.escaped_bytes import hide_bytes, restore_bytes

@@ -22,7 +22,8 @@ from penstock.core.location import Location
 from penstock.core.log import Log
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.runtime.receiving.receiver_process import CAUGHT_UP, LOG, READY
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.files import writing

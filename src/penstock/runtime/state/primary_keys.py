@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from penstock.core.errors import PenstockError
 from penstock.plan.make import with_primary_keys
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk.columns.names import find_name
 

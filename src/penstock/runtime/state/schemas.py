@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
+from penstock.plan.node import Node
 from penstock.plan.operation_columns import with_operation
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk.columns.names import check_distinct

@@ -45,6 +45,7 @@ def read_to_end(stream: DecompressedStream) -> tuple[int, int]:
         tracemalloc.stop()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("codec", ["gzip", "bz2", "xz"])
 @pytest.mark.parametrize("lines", [True, False])
 def test_memory_does_not_depend_on_the_decompressed_size(codec: str, lines: bool) -> None:

@@ -158,6 +158,7 @@ def test_partition_by_and_back(make: Any, tmp_path: Path, lines: Any) -> None:
     assert {row["id"] for row in read if row["day"] is None} == {3}
 
 
+@pytest.mark.slow
 def test_many_directories(make: Any, tmp_path: Path) -> None:
     sink = make(partition_by=["id"])
     writer = sink.writer(None, BatchId("q", 0), 0, SCHEMA)

@@ -376,6 +376,7 @@ def compressed(codec: str, data: bytes) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("codec", ["gz", "bz2", "xz", "zst", "lz4"])
 def test_compression(make: Any, tmp_path: Path, codec: str) -> None:
     data = b"".join(b'{"id": %d, "v": "x"}\n' % i for i in range(10_000))
@@ -385,6 +386,7 @@ def test_compression(make: Any, tmp_path: Path, codec: str) -> None:
     assert ids(drain(make())[0]) == list(range(10_000))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("codec", ["gz", "bz2", "xz", "zst", "lz4"])
 @pytest.mark.parametrize("damage", ["cut", "flipped", "garbage"])
 def test_a_damaged_file_is_one_dead_letter(

@@ -157,6 +157,7 @@ def test_a_large_file_is_read_in_pieces(
     assert follower.news() == [(i, i + 1) for i in range(500)]
 
 
+@pytest.mark.slow
 def test_the_log_does_not_grow_for_ever(
     follower: Follower, tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -204,6 +205,7 @@ def test_an_unchanged_file_is_not_opened(follower: Follower, tmp_path: Path) -> 
     assert follower.news() == []
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("seed", range(30))
 def test_anything_in_any_order(follower: Follower, tmp_path: Path, seed: int) -> None:
     """A writer that appends, tears lines and rotates; a reader that comes at any time."""

@@ -93,6 +93,7 @@ class Writer:
         return [record for content in self.contents for record in records_of(content)]
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("seed", range(60))
 def test_records_do_not_depend_on_polls(
     seed: int, tail: Reader, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

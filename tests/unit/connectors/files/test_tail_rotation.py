@@ -238,6 +238,7 @@ def rename_archives(log: Path) -> None:
                 old.rename(log.with_name(f"a.log.{number + 1}{suffix}"))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(10))
 def test_copies_and_archives_at_any_time(follower: Follower, log: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -14,7 +14,7 @@ from penstock.spec.dialects.streamling import connections as to
 from penstock.spec.dialects.streamling.nodes import Fact, Pipeline, columns_of
 from penstock.spec.dialects.streamling.queries import OPERATION
 from penstock.spec.dialects.streamling.settings import Settings
-from penstock.spec.dialects.streamling.sinks import SinkNodes
+from penstock.spec.dialects.streamling.sink_nodes import SinkNodes
 from penstock.spec.dialects.streamling.telemetry import read_labels
 from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode
 from penstock.sql.text.quoting import quote

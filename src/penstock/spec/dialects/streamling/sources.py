@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from penstock.core.names import derived_name
 from penstock.spec.dialects.options.declarations import (
     Option,
     Options,
@@ -17,8 +16,8 @@ from penstock.spec.dialects.options.declarations import (
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling import connections as to
-from penstock.spec.dialects.streamling.nodes import Fact, Pipeline, columns_of, with_operations
-from penstock.spec.dialects.streamling.queries import OPERATION, translate_condition
+from penstock.spec.dialects.streamling.nodes import Fact, Pipeline, columns_of
+from penstock.spec.dialects.streamling.source_changes import HEADERS, add_changes, add_inserts
 from penstock.spec.dialects.streamling.telemetry import (
     PARALLELISM,
     TELEMETRY_OPTION,
@@ -87,14 +86,8 @@ MODE: Options = closed_options(
     Option("type", required=True, choices=("bounded", "continuous"), reading="`watch`"),
     unneeded("poll_interval", "directories are listed as often as their size permits"),
 )
-_HEADERS = "__headers"
 _METADATA = {"__kafka_partition": "partition", "__kafka_offset": "offset",
              "__kafka_timestamp": "timestamp"}  # fmt: skip
-_HEADER = f"CAST(try_element_at(filter({_HEADERS}, h -> h.key = 'dbz.op'), -1).value AS STRING)"
-_KIND = (
-    f"CASE lower({_HEADER}) WHEN 'c' THEN 'i' WHEN 'r' THEN 'i' WHEN 'u' THEN 'u' "
-    f"WHEN 'd' THEN 'd' ELSE coalesce({_HEADER}, 'i') END"
-)
 
 
 def kafka(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
@@ -103,10 +96,10 @@ def kafka(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
     tree = {
         **_topic(reading, fact, pipeline, reading.get("starting_offsets")),
         "schema": schema,
-        "metadata": {_HEADERS: "headers", **_metadata(reading)},
+        "metadata": {HEADERS: "headers", **_metadata(reading)},
         "labels": read_labels(reading, "kafka"),
     }
-    _add_changes(fact, reading, pipeline, tree, known=schema, filter_=reading.get("filter"))
+    add_changes(fact, reading, pipeline, tree, known=schema, filter_=reading.get("filter"))
 
 
 def clickhouse(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
@@ -117,7 +110,7 @@ def clickhouse(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
         "primary_key": key or None,
         "labels": read_labels(reading, "clickhouse"),
     }
-    _add_inserts(fact, reading, pipeline, tree)
+    add_inserts(fact, reading, pipeline, tree)
 
 
 def hybrid(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
@@ -137,9 +130,9 @@ def hybrid(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
         "type": "hybrid", "phases": [*bounded, topic], "columns_of": "last",
         "start_offsets": _start_offsets(reading, pipeline),
         "skip_last": True if pipeline.settings.is_true("job_mode") else None,
-        "metadata": {_HEADERS: "headers"}, "primary_key": key or None, "labels": labels,
+        "metadata": {HEADERS: "headers"}, "primary_key": key or None, "labels": labels,
     }  # fmt: skip
-    _add_changes(fact, reading, pipeline, tree, known=None, filter_=last.get("filter"))
+    add_changes(fact, reading, pipeline, tree, known=None, filter_=last.get("filter"))
 
 
 def file(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
@@ -158,7 +151,7 @@ def file(fact: Fact, reading: Reading, pipeline: Pipeline) -> None:
             f"{reading.subject} does not end, and the pipeline is a job", reading.where("mode"),
             code="unsupported-option", hint="set mode: {type: bounded}",
         )  # fmt: skip
-    _add_inserts(fact, reading, pipeline, tree)
+    add_inserts(fact, reading, pipeline, tree)
 
 
 READERS: dict[str, Callable[[Fact, Reading, Pipeline], None]] = {
@@ -277,38 +270,3 @@ def _start_offsets(reading: Reading, pipeline: Pipeline) -> dict[str, Tree] | No
         f"GROUP BY {partition}",
         "cursor_columns": ["partition"],
     }  # fmt: skip
-
-
-def _add_inserts(fact: Fact, reading: Reading, pipeline: Pipeline, tree: dict[str, Tree]) -> None:
-    """Adds a source whose rows are inserts, unless they have the kind of change themselves."""
-    name = pipeline.names[fact.name.lower()]
-    records = derived_name(name, "_records")
-    pipeline.add("sources", records, tree, reading, fact.key)
-    pipeline.add("transforms", name, with_operations(records), reading, fact.key)
-
-
-def _add_changes(
-    fact: Fact, reading: Reading, pipeline: Pipeline, tree: dict[str, Tree], *,
-    known: object, filter_: object,
-) -> None:  # fmt: skip
-    """Adds a source whose records have the kind of change in a header.
-
-    A column of this name in the records is used as it is. With `known` columns there is none.
-    """
-    name = pipeline.names[fact.name.lower()]
-    records = derived_name(name, "_records")
-    key = columns_of(reading.get("primary_key"))
-    pipeline.add("sources", records, {**tree, "primary_key": key or None}, reading, fact.key)
-    kind, dropped = _KIND, _HEADERS
-    if known is None:
-        changes = derived_name(name, "_changes")
-        pipeline.add("transforms", changes, with_operations(records, ""), reading, fact.key)
-        kind = f"CASE WHEN {OPERATION} <> '' THEN {OPERATION} ELSE {_KIND} END"
-        dropped = f"{_HEADERS}, {OPERATION}"
-        records = changes
-    elif isinstance(known, dict) and OPERATION in known:
-        kind, dropped = f"coalesce({OPERATION}, {_KIND})", f"{_HEADERS}, {OPERATION}"
-    where = f" WHERE {translate_condition(filter_)}" if isinstance(filter_, ScalarNode) else ""
-    sql = f"SELECT * EXCEPT ({dropped}), {kind} AS {OPERATION} FROM {records}{where}"
-    query: dict[str, Tree] = {"type": "sql", "sql": sql, "primary_key": key or None}
-    pipeline.add("transforms", name, query, reading, fact.key)

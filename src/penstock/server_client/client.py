@@ -1,90 +1,38 @@
-"""Client of the API of `penstock serve`, for commands and programs."""
+"""The client of one server, and its connections."""
 
 from __future__ import annotations
 
 import json
 import ssl
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from penstock.core.errors import (
-    ConnectError,
     PenstockError,
     Permanent,
-    StateError,
     Transient,
     UserError,
     raise_all,
 )
 from penstock.core.known_secrets import remember_secret
-from penstock.core.location import Location
 from penstock.core.text import did_you_mean
 from penstock.plan.node_changes import Change
-from penstock.runtime.health import Health
+from penstock.server_client.answers import (
+    Draft,
+    DraftCheck,
+    ServedPipeline,
+    ServedVersion,
+    read_error,
+    read_pipeline,
+)
 
 TIMEOUT = 30.0
 CHECK_TIMEOUT = 180.0
 """The time for a check of a text by Spark: that of the server, and for a free worker."""
 MAX_ANSWER = 256 * 1024 * 1024
 _BLOCK = 1 << 16
-_CLASSES: Mapping[int, type[PenstockError]] = {
-    401: Permanent, 403: Permanent, 409: StateError, 429: Transient, 500: PenstockError,
-    502: ConnectError, 503: Transient, 504: Transient,
-}  # fmt: skip
-"""The classes of errors by the status of HTTP; others are errors of the user."""
-
-
-@dataclass(frozen=True)
-class ServedPipeline:
-    """A pipeline of a server. `version` is the applied version; None before the first one.
-
-    `changed` is whether its file differs from the applied version. In a list `text` is None, and
-    `runs` unknown.
-    """
-
-    id: str
-    name: str
-    file: str
-    health: Health
-    wish: str
-    version: int | None
-    changed: bool
-    text: str | None = None
-    runs: bool = False
-
-
-@dataclass(frozen=True)
-class ServedVersion:
-    """An applied text of a pipeline."""
-
-    number: int
-    text: str
-    author: str
-    note: str
-    time: str
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A text of a local file, which locates errors. `served` is the name of its file there."""
-
-    file: Path
-    text: str
-    served: str
-
-
-@dataclass(frozen=True)
-class DraftCheck:
-    """The result of a check of a draft against the state of its pipeline."""
-
-    errors: Sequence[PenstockError]
-    warnings: Sequence[PenstockError]
-    changes: Sequence[Change]
 
 
 class ServerClient:
@@ -107,7 +55,7 @@ class ServerClient:
 
     def pipelines(self) -> list[ServedPipeline]:
         """Returns all pipelines, the worst health first."""
-        return [_pipeline(facts) for facts in self._get("pipelines")]
+        return [read_pipeline(facts) for facts in self._get("pipelines")]
 
     def pipeline(self, name: str) -> ServedPipeline:
         """Returns the pipeline of a name, with its text.
@@ -136,22 +84,22 @@ class ServerClient:
 
     def show(self, id: str) -> ServedPipeline:
         """Returns the pipeline of an ID, with its text. Raises UserError for an unknown ID."""
-        return _pipeline(self._get(f"pipelines/{id}"))
+        return read_pipeline(self._get(f"pipelines/{id}"))
 
     def check(self, id: str, draft: Draft) -> DraftCheck:
         """Checks a draft against the state of a pipeline, without effect on it."""
         body = {"text": draft.text, "level": "plan"}
         found = self._post(f"pipelines/{id}/check", body, draft, CHECK_TIMEOUT)
         return DraftCheck(
-            [_error(facts, 422, draft) for facts in found["errors"]],
-            [_error(facts, 422, draft) for facts in found["warnings"]],
+            [read_error(facts, 422, draft) for facts in found["errors"]],
+            [read_error(facts, 422, draft) for facts in found["warnings"]],
             [Change(**facts) for facts in found["changes"]],
         )
 
     def create(self, name: str, draft: Draft, note: str) -> ServedPipeline:
         """Creates a pipeline, which does not run yet."""
         body = {"name": name, "text": draft.text, "note": note}
-        return _pipeline(self._post("pipelines", body, draft, CHECK_TIMEOUT))
+        return read_pipeline(self._post("pipelines", body, draft, CHECK_TIMEOUT))
 
     def apply(
         self, pipeline: ServedPipeline, draft: Draft, note: str, *, fresh: bool
@@ -179,11 +127,11 @@ class ServerClient:
 
     def start(self, id: str, *, fresh: bool = False) -> ServedPipeline:
         """Requests that a pipeline runs."""
-        return _pipeline(self._post(f"pipelines/{id}/start", {"fresh": fresh}))
+        return read_pipeline(self._post(f"pipelines/{id}/start", {"fresh": fresh}))
 
     def stop(self, id: str) -> ServedPipeline:
         """Requests that a pipeline stops after its current batch."""
-        return _pipeline(self._post(f"pipelines/{id}/stop", {}))
+        return read_pipeline(self._post(f"pipelines/{id}/stop", {}))
 
     def logs(
         self, id: str, *, run: str | None = None, level: str = "info", limit: int = 500,
@@ -248,7 +196,7 @@ class ServerClient:
         try:
             found = json.loads(content) if content else None
             if status >= 400 and isinstance(found, dict):
-                raise_all(_error(facts, status, draft) for facts in found["errors"])
+                raise_all(read_error(facts, status, draft) for facts in found["errors"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self._no_penstock(status) from None
         if not 200 <= status < 300:
@@ -286,35 +234,3 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
         if len(found) > MAX_ANSWER:
             raise HTTPException(f"the answer has more than {MAX_ANSWER >> 20} MiB")
     return bytes(found)
-
-
-def _pipeline(facts: Mapping[str, Any]) -> ServedPipeline:
-    names = ("id", "name", "file", "wish", "version", "changed")
-    known = {name: facts[name] for name in names}
-    health = Health.from_json(facts["health"])
-    runs = facts.get("owner") is not None or health.state == "starting"
-    return ServedPipeline(**known, health=health, text=facts.get("text"), runs=runs)
-
-
-def _error(facts: Mapping[str, Any], status: int, draft: Draft | None) -> PenstockError:
-    """Returns an error of the server in its class, located in the local file of a draft."""
-    kind = _CLASSES.get(status, UserError)
-    hint = facts.get("hint")
-    if status == 401:
-        hint = "Set PENSTOCK_TOKEN to a token of this server, or name its data with --data."
-    return kind(
-        facts["message"], code=facts["code"], hint=hint, detail=facts.get("detail"),
-        where=_location(facts, draft),
-    )  # fmt: skip
-
-
-def _location(facts: Mapping[str, Any], draft: Draft | None) -> Location | None:
-    file, line = facts.get("file"), facts.get("line")
-    if not file or not line:
-        return None
-    column, length = facts.get("column") or 1, facts.get("length") or 1
-    if draft is None or Path(file).name != Path(draft.served).name:
-        return Location(file, line, column, length)
-    lines = draft.text.splitlines()
-    text = lines[line - 1] if line <= len(lines) else ""
-    return Location(str(draft.file), line, column, length, text)
