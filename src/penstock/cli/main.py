@@ -63,6 +63,7 @@ COMMANDS = (
     Command("status", RUN, "Show the state, metrics and last runs of a pipeline."),
     Command("stop", RUN, "Stop a running pipeline after its current batch."),
     Command("compact", RUN, "Combine the small files of the tables of sinks."),
+    Command("deploy", RUN, "Print manifests, commands or an image for a cluster."),
     Command("quickstart", RUN, "Run a sample pipeline, without a file."),
     Command("test", RUN, "Run the test cases of pipeline files."),
     Command("streamling", RUN, "Run, check or validate a file of Streamling, by its command line."),

@@ -19,13 +19,14 @@ from penstock.core import java
 from penstock.core.cache import cache_directory
 from penstock.core.errors import PenstockError
 from penstock.core.units import binary_size_text, size_text
+from penstock.core.version import SPARK_VERSION
 from penstock.engine.spark_session.memory import Memory
 from penstock.plan.plugins import broken_plugins, installed_plugins
 
 State = Literal["ok", "warn", "fail"]
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
-SPARK = "4.3."
+SPARK = f"{SPARK_VERSION}."
 MIN_MEMORY, GOOD_MEMORY = 1 * 2**30, 2 * 2**30
 MIN_DISK, GOOD_DISK = 200 * 2**20, 2 * 2**30
 

@@ -19,7 +19,7 @@ from penstock.runtime.backlog import expected_length
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.retry import restart_policy, retry
 from penstock.runtime.run_options import EndOfRun, RunOptions
-from penstock.runtime.session import session, spark_settings
+from penstock.runtime.session import attach_to, session
 from penstock.runtime.state.changed_schemas import (
     apply_changes,
     changed_schema_error,
@@ -103,11 +103,10 @@ class Run:
     def _enter_session(
         self, plan: Plan, spark: SparkSession | None, stack: ExitStack
     ) -> SparkSession:
-        from penstock.engine.spark_session.settings import apply_settings
         from penstock.engine.spark_session.shared_state import share_state
 
         if spark is not None:
-            apply_settings(spark, spark_settings(plan.spec.runtime, plan.spec.runtime.state_store))
+            attach_to(spark, plan, self.log)
         else:
             length = expected_length(plan, self.state, self.options.until)
             spark = stack.enter_context(

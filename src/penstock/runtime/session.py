@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from penstock.core.files.private_files import open_private
 from penstock.core.log import Log, Silent
 from penstock.core.units import binary_size_text
+from penstock.engine.spark_session.attached import attach, check_session
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
 from penstock.engine.spark_session.session import session as start_session
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.engine.spark_session.jvm import Length
+
+
+_PACKAGES = "spark.jars.packages"
+_STARTUP = ("master", "packages", "memory", "java")
+"""The settings of a file that apply at the start of Spark only."""
 
 
 @contextmanager
@@ -53,6 +59,22 @@ def session(
         yield spark
 
 
+def attach_to(spark: SparkSession, plan: Plan, log: Log) -> None:
+    """Prepares a session that another program has started for a run of the plan.
+
+    Warns about settings of the file that no longer apply. Raises UserError for a session that is
+    not supported.
+    """
+    check_session(spark)
+    runtime, find = plan.spec.runtime, plan.pipeline.source_map.find
+    conf = spark_settings(runtime, runtime.state_store)
+    conf.pop(_PACKAGES, None)
+    names = [name for name in _STARTUP if find(("runtime", name)) is not None]
+    if runtime.master == str(spark.sparkContext.master) and "master" in names:
+        names.remove("master")
+    attach(spark, conf, [f"runtime.{name}" for name in names], log)
+
+
 def session_settings(
     runtime: Runtime, chosen: Resources, log_file: Path | None, length: Length
 ) -> SessionSettings:
@@ -72,7 +94,7 @@ def spark_settings(runtime: Runtime, state_store: str) -> dict[str, str]:
     """Returns the Spark settings of the runtime settings of a pipeline."""
     conf = {name: _setting(value) for name, value in runtime.spark.items()}
     if runtime.packages:
-        conf["spark.jars.packages"] = ",".join(runtime.packages)
+        conf[_PACKAGES] = ",".join(runtime.packages)
     if runtime.partitions is not None:
         conf["spark.sql.shuffle.partitions"] = str(runtime.partitions)
     if state_store == "rocksdb":

@@ -116,6 +116,14 @@ def preprocessors() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
+def preprocessor_modules(path: Path) -> Iterator[Path]:
+    """Yields the Python files with the preprocessors that the first lines of a file name."""
+    for _, preprocessor, _ in _directives(path.read_text("utf-8", "replace"), str(path)):
+        module, colon, _ = preprocessor.partition(":")
+        if colon:
+            yield path.absolute().parent / f"{module}.py"
+
+
 def _directives(text: str, name: str) -> Iterator[Call]:
     """Yields the calls in the first comments of a file."""
     for number, line in enumerate(text.splitlines(), 1):

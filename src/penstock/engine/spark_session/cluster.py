@@ -19,7 +19,7 @@ WAIT_SECONDS = 30.0
 START_TIMEOUT = 600.0
 """The maximum time to the first executor."""
 _POLL_SECONDS = 0.1
-_PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def is_local(session: SparkSession) -> bool:
@@ -33,8 +33,8 @@ def set_partitions(session: SparkSession, conf: Mapping[str, str], log: Log) -> 
 
     A stateful query keeps the number of its first run. Raises Transient without executors.
     """
-    if _PARTITIONS not in conf:
-        session.conf.set(_PARTITIONS, str(task_slots(session, log)))
+    if PARTITIONS not in conf:
+        session.conf.set(PARTITIONS, str(task_slots(session, log)))
 
 
 def task_slots(session: SparkSession, log: Log) -> int:

@@ -49,14 +49,14 @@ def convert(paths: List[str]) -> str:
 def to_data(node: Node) -> Any:
     """Returns plain data, with expressions and secrets as written."""
     if isinstance(node, MappingNode):
-        return {_text(entry.name): to_data(entry.value) for entry in node.entries}
+        return {styled_text(entry.name): to_data(entry.value) for entry in node.entries}
     if isinstance(node, SequenceNode):
         return [to_data(item) for item in node.items]
     value = node.written if node.secret else node.value
-    return _text(str.__str__(value)) if isinstance(value, str) else value
+    return styled_text(str.__str__(value)) if isinstance(value, str) else value
 
 
-def _text(text: str) -> str:
+def styled_text(text: str) -> str:
     """Returns a text with the style of YAML that holds it exactly."""
     if _LINE.match(text):
         return text

@@ -1,0 +1,23 @@
+"""Packages that a pipeline needs: Penstock with the extras of its components."""
+
+from __future__ import annotations
+
+from penstock.core.version import __version__
+from penstock.plan.model import Plan
+from penstock.sdk import Sink, Source
+
+
+def requirement(plan: Plan) -> str:
+    """Returns the requirement of a pipeline for pip."""
+    found = ",".join(extras(plan))
+    return f"penstock[{found}]=={__version__}" if found else f"penstock=={__version__}"
+
+
+def extras(plan: Plan) -> list[str]:
+    """Returns the extras of the connectors, transforms and formats of a plan, in order."""
+    nodes = [*plan.nodes.values(), *([plan.dead_letter] if plan.dead_letter else [])]
+    found = {node.component.extra for node in nodes}
+    for node in nodes:
+        if isinstance(node.component, Source | Sink) and node.component.format is not None:
+            found.add(node.component.format.extra)
+    return sorted(extra for extra in found if extra)

@@ -1,0 +1,1 @@
+"""Image of drivers and executors: its Dockerfile, its entry point and its class archive."""

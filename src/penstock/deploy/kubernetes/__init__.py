@@ -1,0 +1,1 @@
+"""Kubernetes manifests of a pipeline. Start at `manifests.py`."""

@@ -1,0 +1,140 @@
+"""Manifests of a deployment, with the privileges that a run needs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from penstock.deploy.kubernetes.deployment import (
+    BLOCK_PORT,
+    DRIVER_PORT,
+    METRICS_PORT,
+    STATE_SIZE,
+    Deployment,
+    Manifest,
+)
+from penstock.deploy.kubernetes.files import checksum, files_map, settings_map
+from penstock.deploy.kubernetes.pods import DRIVER, driver_pod, executor_template
+from penstock.spec.yaml.writer import to_text
+
+POD_VERBS = ["create", "get", "list", "watch", "patch", "delete", "deletecollection"]
+"""The access of Spark's driver to pods, its only access."""
+
+
+def manifests(deployment: Deployment) -> list[Manifest]:
+    """Returns the objects of a deployment in the order of their creation.
+
+    The Secret that they refer to is not among them. Raises UserError if the files are too large.
+    """
+    files = files_map(deployment)
+    settings = settings_map(deployment, executor_template(deployment))
+    return [
+        *_access(deployment), files, settings, _service(deployment),
+        _stateful_set(deployment, checksum(files, settings)),
+    ]  # fmt: skip
+
+
+def to_yaml(deployment: Deployment) -> str:
+    """Returns the manifests as YAML. Comments name the Secret and the commands."""
+    comments = "".join(f"# {line}\n" for line in notes(deployment))
+    return comments + "---\n" + "---\n".join(map(to_text, manifests(deployment)))
+
+
+def notes(deployment: Deployment) -> Iterator[str]:
+    """Yields the preparations that the manifests do not make, and the Secret's command."""
+    project = deployment.project
+    if project.plan.bounded:
+        yield "The pipeline ends by itself. Kubernetes then starts it again, for new input."
+    optional = [name for name, required in project.variables.items() if not required]
+    if not deployment.needs_secret:
+        yield "The pipeline needs no Secret."
+        return
+    yield "Create the Secret first, with values in place of <...>:"
+    yield secret_command(deployment)
+    if optional:
+        yield f"The file has defaults for {', '.join(optional)}."
+
+
+def secret_command(deployment: Deployment) -> str:
+    """Returns the command that creates the Secret, with placeholders for its values."""
+    project = deployment.project
+    words = ["kubectl", "create", "secret", "generic", deployment.name]
+    words += ["--namespace", deployment.namespace]
+    words += [f"--from-literal={name}=<{name}>" for name in project.variables]
+    files = deployment.secret_file_keys.items()
+    words += [f"--from-file={key}={project.root / path}" for path, key in files]
+    words += [f"--from-literal={key}=<{name}>" for name, key in deployment.secret_keys.items()]
+    return shlex.join(words)
+
+
+def _access(deployment: Deployment) -> list[Manifest]:
+    """Returns the account of the driver and its role: access to pods of the namespace."""
+    metadata, name = deployment.metadata(), deployment.name
+    group = "rbac.authorization.k8s.io"
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "Role",
+            "metadata": metadata,
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": POD_VERBS}],
+        },
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": name, "namespace": deployment.namespace}
+            ],
+        },
+    ]
+
+
+def _service(deployment: Deployment) -> Manifest:
+    """Returns the headless Service. Executors find the driver before it is ready."""
+    ports = {"driver": DRIVER_PORT, "blocks": BLOCK_PORT, "metrics": METRICS_PORT}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": deployment.metadata(),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": deployment.labels(DRIVER),
+            "ports": [{"name": name, "port": port} for name, port in ports.items()],
+        },
+    }
+
+
+def _stateful_set(deployment: Deployment, files: str) -> Manifest:
+    """Returns the StatefulSet of one driver, which starts again when a file changes."""
+    annotations = {
+        "penstock/files": files,
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(METRICS_PORT),
+        "prometheus.io/path": deployment.project.plan.spec.runtime.endpoints.metrics,
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": deployment.metadata(),
+        "spec": {
+            "replicas": 1,
+            "serviceName": deployment.name,
+            "selector": {"matchLabels": deployment.labels(DRIVER)},
+            "template": {
+                "metadata": {"labels": deployment.labels(DRIVER), "annotations": annotations},
+                "spec": driver_pod(deployment),
+            },
+            "volumeClaimTemplates": [
+                {
+                    "metadata": {"name": "state", "labels": deployment.labels()},
+                    "spec": {
+                        "accessModes": ["ReadWriteMany"],
+                        "resources": {"requests": {"storage": STATE_SIZE}},
+                    },
+                }
+            ],
+        },
+    }

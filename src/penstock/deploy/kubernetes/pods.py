@@ -1,0 +1,160 @@
+"""Pods of a deployment: that of the driver, and the template of those of executors."""
+
+from __future__ import annotations
+
+from penstock.core.units import byte_count
+from penstock.deploy.kubernetes.deployment import (
+    BLOCK_PORT,
+    DRIVER_PORT,
+    GRACE_SECONDS,
+    METRICS_PORT,
+    PROJECT,
+    SECRETS,
+    SETTINGS,
+    SETTINGS_FILE,
+    STATE,
+    USER,
+    Deployment,
+    Manifest,
+)
+from penstock.spec.documents.secrets import DIRECTORY
+
+DRIVER, EXECUTOR = "driver", "executor"
+_DRIVER_MIB = 2048
+"""The memory of a driver whose heap is automatic: half of it is the heap."""
+_MIB = 2**20
+_POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": USER,
+    "runAsGroup": USER,
+    "fsGroup": USER,
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+_PROJECT_MOUNT: Manifest = {"name": "pipeline", "mountPath": PROJECT, "readOnly": True}
+_CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def driver_pod(deployment: Deployment) -> Manifest:
+    """Returns the specification of the pod of the driver."""
+    return {
+        "serviceAccountName": deployment.name,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {**_POD_SECURITY},
+        "containers": [_driver_container(deployment)],
+        "volumes": [
+            _project_volume(deployment),
+            {"name": "settings", "configMap": {"name": deployment.settings_map}},
+            *_secrets_volume(deployment),
+        ],
+    }
+
+
+def executor_template(deployment: Deployment) -> Manifest:
+    """Returns the template of the pods of executors. They have no access to the API."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"labels": deployment.labels(EXECUTOR)},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": {**_POD_SECURITY},
+            "containers": [
+                {
+                    "name": EXECUTOR,
+                    "securityContext": {**_CONTAINER_SECURITY},
+                    "volumeMounts": [{**_PROJECT_MOUNT}],
+                }
+            ],
+            "volumes": [_project_volume(deployment)],
+        },
+    }
+
+
+def _driver_container(deployment: Deployment) -> Manifest:
+    memory = f"{_driver_mib(deployment)}Mi"
+    mounts: list[Manifest] = [
+        {**_PROJECT_MOUNT},
+        {"name": "settings", "mountPath": SETTINGS, "readOnly": True},
+    ]
+    if deployment.secret_keys:
+        mounts.append({"name": "secrets", "mountPath": SECRETS, "readOnly": True})
+    return {
+        "name": DRIVER,
+        "image": deployment.image,
+        "args": [
+            "run", *deployment.project.pipeline_files, f"{SETTINGS}/{SETTINGS_FILE}",
+            "--listen", f"0.0.0.0:{METRICS_PORT}", "--log", "json",
+        ],
+        "workingDir": PROJECT,
+        "env": _environment(deployment),
+        "ports": [
+            {"name": "driver", "containerPort": DRIVER_PORT},
+            {"name": "blocks", "containerPort": BLOCK_PORT},
+            {"name": "metrics", "containerPort": METRICS_PORT},
+        ],
+        "resources": {"requests": {"cpu": "1", "memory": memory}, "limits": {"memory": memory}},
+        "securityContext": {**_CONTAINER_SECURITY},
+        **_probes(deployment),
+        "volumeMounts": [*mounts, {"name": "state", "mountPath": STATE}],
+    }  # fmt: skip
+
+
+def _environment(deployment: Deployment) -> list[Manifest]:
+    """Returns the variables of the files, from the Secret. One with a default may be missing."""
+    directory = [{"name": DIRECTORY, "value": SECRETS}] if deployment.secret_keys else []
+    return [
+        *directory,
+        *(_variable(deployment, *each) for each in deployment.project.variables.items()),
+    ]
+
+
+def _variable(deployment: Deployment, name: str, required: bool) -> Manifest:
+    reference = {"name": deployment.name, "key": name, **({} if required else {"optional": True})}
+    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
+
+
+def _probes(deployment: Deployment) -> Manifest:
+    endpoints = deployment.project.plan.spec.runtime.endpoints
+
+    def probe(path: str, **options: int) -> Manifest:
+        return {"httpGet": {"path": path, "port": "metrics"}, **options}
+
+    return {
+        "startupProbe": probe(endpoints.health, periodSeconds=5, failureThreshold=60),
+        "readinessProbe": probe(endpoints.ready, periodSeconds=10, timeoutSeconds=5),
+        "livenessProbe": probe(
+            endpoints.health, periodSeconds=20, timeoutSeconds=10, failureThreshold=6
+        ),
+    }
+
+
+def _driver_mib(deployment: Deployment) -> int:
+    """Returns the memory of the driver: its heap, and the same for Java and Python beside it."""
+    runtime = deployment.project.plan.spec.runtime
+    heap = str(runtime.spark.get("spark.driver.memory", runtime.memory))
+    return _DRIVER_MIB if heap == "auto" else max(_DRIVER_MIB, 2 * byte_count(heap) // _MIB)
+
+
+def _project_volume(deployment: Deployment) -> Manifest:
+    """Returns the volume of the files of the pipeline, with those that are secrets."""
+    sources = [_projection("configMap", deployment.files_map, deployment.file_keys)]
+    if deployment.secret_file_keys:
+        sources.append(_projection("secret", deployment.name, deployment.secret_file_keys))
+    return {"name": "pipeline", "projected": {"sources": sources}}
+
+
+def _secrets_volume(deployment: Deployment) -> list[Manifest]:
+    """Returns the volume of the directory of secrets; none without such secrets."""
+    if not deployment.secret_keys:
+        return []
+    secret = {"secretName": deployment.name, "items": _items(deployment.secret_keys)}
+    return [{"name": "secrets", "secret": secret}]
+
+
+def _projection(kind: str, name: str, keys: dict[str, str]) -> Manifest:
+    return {kind: {"name": name, "items": _items(keys)}}
+
+
+def _items(keys: dict[str, str]) -> list[Manifest]:
+    return [{"key": key, "path": path} for path, key in keys.items()]

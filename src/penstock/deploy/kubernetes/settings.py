@@ -1,0 +1,63 @@
+"""Settings of a run on Kubernetes, as a file that overlays the pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.deploy.kubernetes.deployment import (
+    BLOCK_PORT,
+    DRIVER_PORT,
+    MASTER,
+    POD_TEMPLATE,
+    SETTINGS,
+    STATE,
+    Deployment,
+)
+
+_CLAIM = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
+
+
+def run_settings(deployment: Deployment) -> dict[str, Any]:
+    """Returns the document of the overlay: `runtime` alone."""
+    return {
+        "runtime": {
+            "master": MASTER,
+            "java": "system",
+            "state": STATE,
+            "spark": spark_settings(deployment),
+        }
+    }
+
+
+def spark_settings(deployment: Deployment) -> dict[str, str]:
+    """Returns the settings of Spark for a driver in the pod of the deployment.
+
+    The names of executor pods have Spark's random part: a container that starts again would meet
+    the pods of its predecessor under fixed names. The driver's pod owns them. Spark makes neither
+    config maps nor claims, so that the role needs no access to them.
+    """
+    own, executors = deployment.project.plan.spec.runtime.spark, deployment.executors
+    settings = {
+        "spark.app.name": deployment.name,
+        "spark.driver.host": f"{deployment.pod}.{deployment.name}.{deployment.namespace}.svc",
+        "spark.driver.bindAddress": "0.0.0.0",
+        "spark.driver.port": str(DRIVER_PORT),
+        "spark.driver.blockManager.port": str(BLOCK_PORT),
+        "spark.executor.instances": str(executors.number),
+        **executors.settings,
+        "spark.executor.memoryOverhead": f"{executors.overhead_mib}m",
+        "spark.kubernetes.namespace": deployment.namespace,
+        "spark.kubernetes.container.image": deployment.image,
+        "spark.kubernetes.driver.pod.name": deployment.pod,
+        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+        "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+        "spark.kubernetes.driver.service.deleteOnTermination": "false",
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.executor.podTemplateFile": f"{SETTINGS}/{POD_TEMPLATE}",
+        f"{_CLAIM}.options.claimName": deployment.claim,
+        f"{_CLAIM}.mount.path": STATE,
+    }
+    overhead = own.get("spark.executor.memoryOverhead")
+    if overhead is not None:
+        settings["spark.executor.memoryOverhead"] = str(overhead)
+    return settings

@@ -1,0 +1,191 @@
+"""Project of a pipeline: its files, the files that they read, its variables and its secrets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock import app
+from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
+from penstock.deploy.imported_files import module_files, with_imports
+from penstock.deploy.literal_secrets import check_literal_secrets
+from penstock.deploy.local_data import local_data_warnings
+from penstock.deploy.values import Value, texts
+from penstock.deploy.variables import RecordedVariables
+from penstock.plan.model import Plan
+from penstock.runtime.state.pipeline import STANDARD_INPUT
+from penstock.spec.front_end import language_of
+from penstock.spec.preprocessing import preprocessor_modules
+from penstock.spec.source_map import Route, SourceMap
+from penstock.transforms.python_code import module_path
+
+LANGUAGES = ("yaml", "sql")
+SECRET_OPTIONS = frozenset({"key", "key_file", "creds", "service_account"})
+"""The options whose file is a secret as a whole."""
+SECRET_SUFFIXES = frozenset({".key", ".p12", ".pfx", ".jks", ".keytab", ".creds"})
+_PRIVATE_KEY = b"PRIVATE KEY-----"
+_DATA_OPTION = "path"
+"""The option of connectors with the place of the rows themselves."""
+_DIRECTORY_OPTION = "include"
+_SECTIONS = (
+    "sources", "transforms", "sinks", "connections", "side_outputs", "dead_letter",
+    "function_files", "plugins",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Project:
+    """The files of a pipeline, with paths relative to `root`.
+
+    `pipeline_files` are those of the command line. `files` are all that a run reads, except those
+    with secrets, which are in `secret_files`. `variables` has for each name whether it is required,
+    `secrets` are the names of `${secret:file/NAME}`. No content of a secret is here.
+    """
+
+    plan: Plan
+    root: Path
+    pipeline_files: tuple[str, ...]
+    files: Mapping[str, bytes]
+    secret_files: tuple[str, ...]
+    variables: Mapping[str, bool]
+    secrets: tuple[str, ...]
+    warnings: tuple[PenstockError, ...]
+
+
+def read_project(paths: Sequence[Path], environment: Mapping[str, str]) -> Project:
+    """Returns the project of pipeline files. Raises UserError for errors in the files.
+
+    Variables of the environment may be missing. Raises UserError for a secret in a file.
+    """
+    _check_languages(paths)
+    variables = RecordedVariables(environment)
+    plan = _plan(paths, variables)
+    check_literal_secrets(plan)
+    values = [value for section in _SECTIONS for value in texts(_source_map(plan), (section,))]
+    values += [value for value in texts(_source_map(plan)) if value.route[0] not in _SECTIONS]
+    found = _find_files(plan, values)
+    secret = {path for value in values for path in _secret_files(value)}
+    secret |= {path for path in found if _is_secret(path)}
+    root = Path(os.path.commonpath([path.parent for path in [*found, *secret]]))
+    relative = {path: path.relative_to(root).as_posix() for path in [*found, *secret]}
+    return Project(
+        plan=plan,
+        root=root,
+        pipeline_files=tuple(relative[_absolute(path)] for path in paths),
+        files={relative[path]: path.read_bytes() for path in found if path not in secret},
+        secret_files=tuple(sorted(relative[path] for path in secret)),
+        variables=variables.names(),
+        secrets=tuple(sorted({n for value in values for n in value.references("secret:file/")})),
+        warnings=(
+            *plan.warnings,
+            *_foreign_files(values),
+            *local_data_warnings(plan, set(found)),
+        ),
+    )
+
+
+def _check_languages(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if str(path) == STANDARD_INPUT:
+            raise UserError(
+                "expected a file, found standard input", code="usage",
+                hint="Write the pipeline to a file: a cluster reads it again at each start.",
+            )  # fmt: skip
+        if path.exists() and (language := language_of(str(path))) not in LANGUAGES:
+            raise UserError(
+                f"{path} is a file of {language}, which cannot be deployed as it is",
+                code="usage",
+                hint=f"Run penstock convert {path} > pipeline.yaml, and deploy that file.",
+            )
+
+
+def _plan(paths: Sequence[Path], variables: RecordedVariables) -> Plan:
+    """Returns the plan. Its errors are those without the values of missing variables."""
+    partial, errors = app.partial_plan(list(paths), env=variables)
+    if errors and variables.unset:
+        app.plan(list(paths))
+    raise_all(errors)
+    assert partial is not None
+    return partial.plan
+
+
+def _source_map(plan: Plan) -> SourceMap:
+    return plan.pipeline.source_map
+
+
+def _find_files(plan: Plan, values: Sequence[Value]) -> list[Path]:
+    """Returns the files that a run reads, those of the pipeline first."""
+    pipeline = [_absolute(Path(name)) for name in _source_map(plan).files]
+    named = [*pipeline, *_preprocessors(pipeline), *_modules(plan)]
+    tables = {node.route for node in plan.of("source") if node.static}
+    named += [_absolute(value.path) for value in values if _names_file(value, tables)]
+    directories = [_absolute(v.path) for v in values if v.option == _DIRECTORY_OPTION]
+    bases = [*dict.fromkeys(path.parent for path in pipeline), *directories]
+    return with_imports(dict.fromkeys(named), bases)
+
+
+def _names_file(value: Value, tables: Collection[Route] = ()) -> bool:
+    """Returns whether a value is the path of a file that a run reads.
+
+    The data of a source are no such files, except those of `tables`, which are read as a whole.
+    """
+    if value.route[0] not in _SECTIONS or not value.is_relative:
+        return False
+    if value.option == _DATA_OPTION and value.route[:2] not in tables:
+        return False
+    try:
+        return len(value.text) < 1024 and "\n" not in value.text and value.path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _modules(plan: Plan) -> Iterator[Path]:
+    """Yields the files of the functions `module:name` of Python transforms."""
+    for node in plan.of("transform"):
+        function = getattr(node.component.config, "function", None)
+        base = node.component.context.base.absolute()
+        if isinstance(function, str) and ":" in function and module_path(function, base).is_file():
+            yield from map(_absolute, module_files(function.partition(":")[0], [base]))
+
+
+def _preprocessors(pipeline: Sequence[Path]) -> Iterator[Path]:
+    for path in pipeline:
+        yield from map(_absolute, preprocessor_modules(path))
+
+
+def _secret_files(value: Value) -> Iterator[Path]:
+    """Yields the files whose text is in a value, as `${file:PATH}`, or that an option names."""
+    for name in value.references("file:"):
+        if not name.startswith(("/", "~")):
+            yield _absolute(value.base / name)
+    if value.option in SECRET_OPTIONS and _names_file(value):
+        yield _absolute(value.path)
+
+
+def _is_secret(path: Path) -> bool:
+    return path.suffix.lower() in SECRET_SUFFIXES or _PRIVATE_KEY in path.read_bytes()
+
+
+def _foreign_files(values: Sequence[Value]) -> Iterator[PenstockError]:
+    """Yields a warning for each file outside of the project, which does not travel with it."""
+    for value in values:
+        is_file = value.route[0] in _SECTIONS and value.text.startswith("/")
+        if is_file and value.option != _DATA_OPTION and _exists(value.text):
+            yield PlanError(
+                f"{'.'.join(map(str, value.route))}: the absolute path {value.text} is not copied",
+                code="local-path",
+                hint="Add the file to the image, or write a path relative to the pipeline file.",
+            )
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute()))

@@ -1,0 +1,240 @@
+"""The manifests of a pipeline: access, files, settings, pods."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project_files import ENVIRONMENT, SECRET, write_files
+from ruamel.yaml import YAML
+
+from penstock import app
+from penstock.cli.main import main
+from penstock.core.errors import PenstockError
+from penstock.deploy.executors import Executors
+from penstock.deploy.kubernetes.deployment import Deployment
+from penstock.deploy.kubernetes.manifests import manifests, secret_command, to_yaml
+from penstock.deploy.project import Project, read_project
+
+Objects = dict[tuple[str, str], Any]
+Said = Callable[..., tuple[int, str, str]]
+SMALL = """\
+name: small
+sources: {rows: {type: memory, rows: [{id: 1}], schema: id BIGINT}}
+sinks: {out: {type: blackhole, from: rows}}
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    directory = tmp_path_factory.mktemp("project")
+    environment = {**ENVIRONMENT, "PENSTOCK_SECRETS": str(directory / "secrets")}
+    return read_project([write_files(directory)], environment)
+
+
+@pytest.fixture(scope="module")
+def deployment(project: Project) -> Deployment:
+    return Deployment(project, "shop", "streams", "example.com/penstock:1", Executors(3, 2, 4096))
+
+
+@pytest.fixture(scope="module")
+def objects(deployment: Deployment) -> Objects:
+    found = [each for each in YAML(typ="safe").load_all(to_yaml(deployment)) if each]
+    return {(each["kind"], each["metadata"]["name"]): each for each in found}
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def run(*words: object) -> tuple[int, str, str]:
+        code = main([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_all_objects_have_a_namespace_and_labels(objects: Objects) -> None:
+    assert [kind for kind, _ in objects] == [
+        "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "ConfigMap", "Service", "StatefulSet",
+    ]  # fmt: skip
+    for each in objects.values():
+        assert each["metadata"]["namespace"] == "streams"
+        assert each["metadata"]["labels"]["app.kubernetes.io/instance"] == "shop"
+
+
+def test_the_driver_has_access_to_pods_only(objects: Objects) -> None:
+    (rule,) = objects["Role", "shop"]["rules"]
+    assert rule["resources"] == ["pods"] and rule["apiGroups"] == [""]
+    assert "*" not in rule["verbs"] and "update" not in rule["verbs"]
+    binding = objects["RoleBinding", "shop"]
+    assert binding["roleRef"]["name"] == "shop"
+    account = {"kind": "ServiceAccount", "name": "shop", "namespace": "streams"}
+    assert binding["subjects"] == [account]
+    spec = objects["StatefulSet", "shop"]["spec"]["template"]["spec"]
+    assert spec["serviceAccountName"] == "shop"
+
+
+def test_executors_find_the_driver_before_it_is_ready(objects: Objects) -> None:
+    service, pods = objects["Service", "shop"]["spec"], objects["StatefulSet", "shop"]["spec"]
+    assert service["clusterIP"] == "None" and service["publishNotReadyAddresses"]
+    ports = {port["name"]: port["port"] for port in service["ports"]}
+    assert ports == {"driver": 7078, "blocks": 7079, "metrics": 9090}
+    assert service["selector"].items() <= pods["template"]["metadata"]["labels"].items()
+    assert pods["selector"]["matchLabels"] == service["selector"] and pods["replicas"] == 1
+    template = executor_pod(objects)
+    assert not service["selector"].items() <= template["metadata"]["labels"].items()
+
+
+def test_the_files_are_at_their_places(objects: Objects, deployment: Deployment) -> None:
+    files = objects["ConfigMap", "shop-files"]["data"]
+    spec = objects["StatefulSet", "shop"]["spec"]["template"]["spec"]
+    volume = next(each for each in spec["volumes"] if each["name"] == "pipeline")
+    config_map, secret = (next(iter(each.values())) for each in volume["projected"]["sources"])
+    found = {item["path"]: files[item["key"]] for item in config_map["items"]}
+    assert found == {path: text.decode() for path, text in deployment.project.files.items()}
+    (key,) = secret["items"]
+    assert secret["name"] == "shop" and key["path"] == "shop/certs/shop.key"
+    assert f"--from-file={key['key']}=" in secret_command(deployment)
+
+
+def test_the_run_of_the_driver(objects: Objects, tmp_path: Path) -> None:
+    spec = objects["StatefulSet", "shop"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert container["args"] == [
+        "run", "shop/shop.yaml", "/etc/penstock/kubernetes.yaml", "--listen", "0.0.0.0:9090",
+        "--log", "json",
+    ]  # fmt: skip
+    assert container["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "metrics"}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/health", "port": "metrics"}
+    assert spec["terminationGracePeriodSeconds"] >= 120
+    environment = {each["name"]: each for each in container["env"]}
+    password = environment["PASSWORD"]["valueFrom"]["secretKeyRef"]
+    assert password == {"name": "shop", "key": "PASSWORD"}
+    assert environment["TOPIC"]["valueFrom"]["secretKeyRef"]["optional"]
+    assert environment["PENSTOCK_SECRETS"]["value"] == "/etc/penstock-secrets"
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {
+        "/pipeline", "/etc/penstock", "/etc/penstock-secrets", "/state",
+    }  # fmt: skip
+
+
+def test_the_settings_are_those_of_a_run(objects: Objects, tmp_path: Path) -> None:
+    pipeline, settings = tmp_path / "small.yaml", tmp_path / "kubernetes.yaml"
+    pipeline.write_text(SMALL + "runtime: {spark: {spark.sql.ansi.enabled: false}, state: own}\n")
+    settings.write_text(objects["ConfigMap", "shop-settings"]["data"]["kubernetes.yaml"])
+    runtime = app.plan([pipeline, settings]).spec.runtime
+    assert runtime.master == "k8s://https://kubernetes.default.svc" and runtime.java == "system"
+    assert runtime.state == "/state" and runtime.spark["spark.sql.ansi.enabled"] is False
+    spark = {name.removeprefix("spark."): value for name, value in runtime.spark.items()}
+    assert spark["driver.host"] == "shop-0.shop.streams.svc"
+    assert spark["kubernetes.driver.pod.name"] == "shop-0"
+    assert (spark["driver.port"], spark["driver.blockManager.port"]) == ("7078", "7079")
+    assert spark["kubernetes.container.image"] == "example.com/penstock:1"
+    assert [spark[f"executor.{n}"] for n in ("instances", "cores", "memory")] == ["3", "2", "4096m"]
+    assert spark["executor.memoryOverhead"] == f"{512 + 2 * 512 + 409}m"
+    claim = "kubernetes.executor.volumes.persistentVolumeClaim.state"
+    assert spark[f"{claim}.mount.path"] == "/state"
+    templates = objects["StatefulSet", "shop"]["spec"]["volumeClaimTemplates"]
+    assert templates[0]["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert spark[f"{claim}.options.claimName"] == f"{templates[0]['metadata']['name']}-shop-0"
+
+
+def executor_pod(objects: Objects) -> Any:
+    text = objects["ConfigMap", "shop-settings"]["data"]["executor-pod.yaml"]
+    return YAML(typ="safe").load(text)
+
+
+def test_executors_have_the_files_and_no_access(objects: Objects) -> None:
+    spec = executor_pod(objects)["spec"]
+    driver = objects["StatefulSet", "shop"]["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"] == driver["securityContext"]
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["pipeline"]
+    assert "env" not in spec["containers"][0]
+
+
+def test_nothing_secret_is_printed(deployment: Deployment) -> None:
+    text = to_yaml(deployment)
+    assert SECRET not in text and "broker:9092" not in text
+    assert "kind: Secret" not in text and "&id" not in text
+    command = secret_command(deployment)
+    assert "--from-literal=PASSWORD=<PASSWORD>" in command and command in text
+    assert "secret-a_key=<a/key>" in command
+
+
+def test_a_changed_file_starts_the_driver_again(deployment: Deployment) -> None:
+    def annotation(each: Deployment) -> str:
+        template = manifests(each)[-1]["spec"]["template"]
+        return str(template["metadata"]["annotations"]["penstock/files"])
+
+    project = deployment.project
+    changed = replace(project, files={**project.files, "shop/unused.py": b"x"})
+    assert annotation(deployment) == annotation(replace(deployment))
+    assert annotation(deployment) != annotation(replace(deployment, project=changed))
+
+
+def test_bytes_and_line_ends_are_kept(deployment: Deployment) -> None:
+    files = {**deployment.project.files, "shop/score.wasm": b"\0asm", "shop/dos.sql": b"a\r\nb"}
+    project = replace(deployment.project, files=files)
+    (found,) = [
+        each
+        for each in YAML(typ="safe").load_all(to_yaml(replace(deployment, project=project)))
+        if each and each["metadata"]["name"] == "shop-files"
+    ]
+    assert found["binaryData"] == {"shop_score.wasm": "AGFzbQ==", "shop_dos.sql": "YQ0KYg=="}
+
+
+def test_too_many_files_are_an_error(deployment: Deployment) -> None:
+    files = {**deployment.project.files, "shop/big.py": b"x" * 1_000_001}
+    with pytest.raises(PenstockError, match=r"more than a ConfigMap") as error:
+        manifests(replace(deployment, project=replace(deployment.project, files=files)))
+    assert "shop/big.py" in str(error.value.hint)
+
+
+def test_the_memory_of_the_driver_follows_the_heap(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL + "runtime: {memory: 3g}\n")
+    deployment = Deployment(read_project([path], {}), "small", "default", "i", Executors())
+    (container,) = manifests(deployment)[-1]["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": "6144Mi"}
+
+
+def test_the_command(said: Said, tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL + "runtime: {spark: {spark.executor.instances: 5}}\n")
+    code, out, err = said("deploy", "k8s", path, "--namespace", "123", "--memory", "1 GiB")
+    assert (code, err) == (0, "")
+    assert "spark.executor.instances: '5'" in out and "spark.executor.memory: 1024m" in out
+    assert "namespace: '123'" in out and "# The pipeline needs no Secret." in out
+    assert "ends by itself" in out
+    for words, message in [
+        (("--memory", "100m"), "at least 512 MiB"),
+        (("--executors", "0"), "--executors: expected at least 1"),
+        (("--name", "Small"), "Write --name small."),
+        (("--image", "a b"), "--image"),
+    ]:
+        code, out, err = said("deploy", "k8s", path, *words)
+        assert (code, out) == (2, "") and message in err
+
+
+def test_apply_gives_the_manifests_to_kubectl(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, kubectl = tmp_path / "small.yaml", tmp_path / "bin/kubectl"
+    path.write_text(SMALL)
+    kubectl.parent.mkdir()
+    monkeypatch.setenv("PATH", str(kubectl.parent))
+    code, out, err = said("deploy", "k8s", path, "--apply")
+    assert (code, out) == (2, "") and "kubectl is not installed" in err
+    kubectl.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\nexec /bin/cat > {tmp_path}/in\n')
+    kubectl.chmod(kubectl.stat().st_mode | stat.S_IXUSR)
+    code, out, err = said("deploy", "k8s", path, "--apply")
+    assert (code, out) == (0, "") and "needs no Secret" in err
+    assert (tmp_path / "words").read_text() == "apply --server-side -f -\n"
+    assert len(re.findall(r"^kind: ", (tmp_path / "in").read_text(), re.MULTILINE)) == 7
+    kubectl.write_text("#!/bin/sh\nexit 1\n")
+    assert said("deploy", "k8s", path, "--apply")[0] == 3
