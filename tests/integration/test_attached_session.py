@@ -9,8 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import penstock
+from penstock import app
 from penstock.core.errors import PenstockError
+from penstock.core.log import Silent
 from penstock.engine.spark_session.attached import check_session, check_version
+from penstock.runtime.session import attach_to
 
 pytestmark = pytest.mark.spark
 
@@ -18,9 +21,9 @@ PIPELINE = """\
 name: attached
 runtime: RUNTIME
 sources: {rows: {type: memory, rows: [{id: 1}, {id: 2}], schema: id BIGINT}}
-transforms: {counts: {type: sql, sql: "SELECT id % 2 AS k, count(*) AS n FROM rows GROUP BY id % 2"}}
+transforms: {counts: {type: sql, sql: "SELECT id, count(*) AS n FROM rows GROUP BY id"}}
 sinks: {out: {type: files, from: counts, path: out, format: json}}
-"""  # fmt: skip
+"""
 OWN = """{master: "spark://other:7077", memory: 3g, packages: ["a:b:1"], spark: {
   spark.executor.memory: 7g, spark.sql.ansi.enabled: true}}"""
 
@@ -44,19 +47,20 @@ def test_settings_of_the_start_are_named(penstock_spark: SparkSession, tmp_path:
 
 
 def test_no_warning_without_such_settings(penstock_spark: SparkSession, tmp_path: Path) -> None:
+    """Settings that apply, and the master of the session."""
     path, session = tmp_path / "attached.yaml", penstock_spark.newSession()
     master = session.sparkContext.master
     path.write_text(PIPELINE.replace("RUNTIME", f'{{master: "{master}", partitions: 3}}'))
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "these settings do not apply")
-        assert penstock.run(path, spark=session).ending == "complete"
+        attach_to(session, app.plan(path), Silent())
     assert session.conf.get("spark.sql.shuffle.partitions") == "3"
 
 
 def test_other_sessions_are_errors() -> None:
     check_version("4.3.1")
     for version in ("4.2.9", "3.5.0", "4.30.0", "5.0.0-preview"):
-        with pytest.raises(PenstockError, match="expected Spark 4.3, found Spark") as error:
+        with pytest.raises(PenstockError, match=r"expected Spark 4\.3, found") as error:
             check_version(version)
         assert error.value.code == "unsupported-session" and error.value.hint
     with pytest.raises(PenstockError, match="Spark Connect"):

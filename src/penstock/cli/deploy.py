@@ -54,7 +54,10 @@ def k8s(
         str | None, Parameter(metavar="IMAGE", help="Image of the driver and the executors.")
     ] = None,
     namespace: Annotated[
-        str, Parameter(metavar="NS", help="Namespace, which must exist; default by default.")
+        str,
+        Parameter(
+            metavar="NS", help="Namespace of the objects, which must exist; 'default' if not given."
+        ),
     ] = "default",
     name: Annotated[
         str | None,

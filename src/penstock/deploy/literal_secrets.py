@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +12,22 @@ from penstock.core.errors import PenstockError, UserError, raise_all
 from penstock.core.location import Location
 from penstock.core.secret import redact_urls
 from penstock.deploy.options import options
+from penstock.deploy.values import texts
 from penstock.plan.model import Plan
+
+_MAPS = ("properties", "headers", "spark")
+"""The options whose values are maps of any names."""
+_SECRET_NAME = re.compile(
+    r"passw|secret|token|(api|access|account).?key|authorization|credential|jaas", re.IGNORECASE
+)
+_REFERENCE = re.compile(r"(file|path|location|url|uri|provider|class|id)\Z", re.IGNORECASE)
+"""The ends of names whose value refers to a secret or is public."""
 
 
 def check_literal_secrets(plan: Plan) -> None:
     """Raises the errors of all secrets that are in the files and not in variables."""
-    raise_all([*_options_with_secrets(plan), *_urls_with_passwords(plan)])
+    found = [*_options_with_secrets(plan), *_properties_with_secrets(plan)]
+    raise_all([*found, *_urls_with_passwords(plan)])
 
 
 def _options_with_secrets(plan: Plan) -> Iterator[PenstockError]:
@@ -25,6 +36,17 @@ def _options_with_secrets(plan: Plan) -> Iterator[PenstockError]:
         found = source_map.find(route)
         if isinstance(value, SecretStr) and found is not None and not found.substitutions:
             yield _error(f"{'.'.join(map(str, route))} is a secret", source_map.value(route))
+
+
+def _properties_with_secrets(plan: Plan) -> Iterator[PenstockError]:
+    """Yields the errors of properties, headers and settings of Spark, by their names."""
+    source_map = plan.pipeline.source_map
+    for value in texts(source_map):
+        above = value.route[-2] if len(value.route) > 1 else None
+        is_secret = _SECRET_NAME.search(value.option) and not _REFERENCE.search(value.option)
+        if above in _MAPS and is_secret and not value.expressions:
+            name = ".".join(map(str, value.route))
+            yield _error(f"{name} is a secret", source_map.value(value.route))
 
 
 def _urls_with_passwords(plan: Plan) -> Iterator[PenstockError]:

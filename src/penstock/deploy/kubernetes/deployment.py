@@ -75,20 +75,28 @@ class Deployment:
         project = self.project
         return bool(project.variables or project.secret_files or project.secrets)
 
-    def labels(self, component: str | None = None) -> dict[str, str]:
-        """Returns the labels of an object; those of a pod with its component."""
-        labels = {
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of all objects."""
+        return {
             "app.kubernetes.io/name": "penstock",
             "app.kubernetes.io/instance": self.name,
             "app.kubernetes.io/managed-by": "penstock",
         }
-        return labels if component is None else {**labels, "app.kubernetes.io/component": component}
+
+    def selector(self, component: str) -> dict[str, str]:
+        """Returns the labels that select the pods of a component."""
+        return {
+            "app.kubernetes.io/name": "penstock",
+            "app.kubernetes.io/instance": self.name,
+            "app.kubernetes.io/component": component,
+        }
 
     def metadata(self, name: str | None = None) -> Manifest:
         return {
             "name": name or self.name,
             "namespace": self.namespace,
-            "labels": self.labels(),
+            "labels": self.labels,
         }
 
 

@@ -36,7 +36,8 @@ def manifests(deployment: Deployment) -> list[Manifest]:
 
 def to_yaml(deployment: Deployment) -> str:
     """Returns the manifests as YAML. Comments name the Secret and the commands."""
-    comments = "".join(f"# {line}\n" for line in notes(deployment))
+    lines = (line for note in notes(deployment) for line in note.splitlines())
+    comments = "".join(f"# {line}\n" for line in lines)
     return comments + "---\n" + "---\n".join(map(to_text, manifests(deployment)))
 
 
@@ -101,7 +102,7 @@ def _service(deployment: Deployment) -> Manifest:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": deployment.labels(DRIVER),
+            "selector": deployment.selector(DRIVER),
             "ports": [{"name": name, "port": port} for name, port in ports.items()],
         },
     }
@@ -109,6 +110,7 @@ def _service(deployment: Deployment) -> Manifest:
 
 def _stateful_set(deployment: Deployment, files: str) -> Manifest:
     """Returns the StatefulSet of one driver, which starts again when a file changes."""
+    labels = {**deployment.labels, **deployment.selector(DRIVER)}
     annotations = {
         "penstock/files": files,
         "prometheus.io/scrape": "true",
@@ -122,14 +124,14 @@ def _stateful_set(deployment: Deployment, files: str) -> Manifest:
         "spec": {
             "replicas": 1,
             "serviceName": deployment.name,
-            "selector": {"matchLabels": deployment.labels(DRIVER)},
+            "selector": {"matchLabels": deployment.selector(DRIVER)},
             "template": {
-                "metadata": {"labels": deployment.labels(DRIVER), "annotations": annotations},
+                "metadata": {"labels": labels, "annotations": annotations},
                 "spec": driver_pod(deployment),
             },
             "volumeClaimTemplates": [
                 {
-                    "metadata": {"name": "state", "labels": deployment.labels()},
+                    "metadata": {"name": "state", "labels": deployment.labels},
                     "spec": {
                         "accessModes": ["ReadWriteMany"],
                         "resources": {"requests": {"storage": STATE_SIZE}},

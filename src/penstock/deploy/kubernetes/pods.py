@@ -55,7 +55,7 @@ def executor_template(deployment: Deployment) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"labels": deployment.labels(EXECUTOR)},
+        "metadata": {"labels": {**deployment.labels, **deployment.selector(EXECUTOR)}},
         "spec": {
             "automountServiceAccountToken": False,
             "securityContext": {**_POD_SECURITY},
