@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from penstock.core.errors import PenstockError, UserError, raise_all
+from penstock.core.known_secrets import remember_secret
 from penstock.core.location import Location
 from penstock.core.secret import redact_urls
 from penstock.deploy.options import options
@@ -35,6 +36,7 @@ def _options_with_secrets(plan: Plan) -> Iterator[PenstockError]:
     for _, (route, _, value) in options(plan):
         found = source_map.find(route)
         if isinstance(value, SecretStr) and found is not None and not found.substitutions:
+            remember_secret(value.get_secret_value())
             yield _error(f"{'.'.join(map(str, route))} is a secret", source_map.value(route))
 
 
@@ -45,6 +47,7 @@ def _properties_with_secrets(plan: Plan) -> Iterator[PenstockError]:
         above = value.route[-2] if len(value.route) > 1 else None
         is_secret = _SECRET_NAME.search(value.option) and not _REFERENCE.search(value.option)
         if above in _MAPS and is_secret and not value.expressions:
+            remember_secret(value.text)
             name = ".".join(map(str, value.route))
             yield _error(f"{name} is a secret", source_map.value(value.route))
 

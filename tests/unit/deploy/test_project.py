@@ -63,8 +63,8 @@ def test_a_number_without_a_value_is_an_unset_variable(
         ("{type: http, from: rows, url: 'http://ann:hunter2@host/'}", "a URL contains a password"),
         ("{type: http, from: rows, url: 'http://h', headers: {X-Api-Key: hunter2}}",
          "sinks.out.headers.X-Api-Key is a secret"),
-        ("{type: blackhole, from: rows}\nruntime: {spark: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
-         "runtime.spark.spark.hadoop.fs.s3a.secret.key is a secret"),
+        ("{type: blackhole, from: rows}\nruntime: {spark: {spark.ssl.keyPassword: hunter2}}",
+         "runtime.spark.spark.ssl.keyPassword is a secret"),
     ],
 )  # fmt: skip
 def test_a_secret_in_a_file_is_an_error(tmp_path: Path, sink: str, message: str) -> None:
