@@ -136,11 +136,15 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
 
 
 def _set_up(settings: Settings, accounts: Accounts) -> str | None:
-    """Creates the first user and the token of local commands. Returns a code of the first login."""
-    token = settings.data / TOKEN_FILE
-    if accounts.users():
+    """Creates the first user and the token of local commands. Returns a code of the first login.
+
+    A kill before the token is written is made good by the next server.
+    """
+    token, users = settings.data / TOKEN_FILE, accounts.users()
+    if any(user["has_password"] for user in users) or (users and token.exists()):
         return None
-    accounts.add_user(ADMIN, RIGHTS)
+    if not users:
+        accounts.add_user(ADMIN, RIGHTS)
     replace_durably(token, accounts.issue(ADMIN, "token", "local commands"))
     token.chmod(0o600)
     return accounts.issue(ADMIN, "code")

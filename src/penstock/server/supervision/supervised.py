@@ -86,17 +86,25 @@ class Supervised:
             self._error = Reason("run-not-started", message)
             self._failures.add(time.monotonic(), None)
             return
-        self._pipelines.set_process(run, process.pid, process.identity)
         self._process, self._started_at = process, time.monotonic()
+        self._pipelines.set_process(run, process.pid, process.identity)
         self.health = Health("starting", pipeline.wished_at)
         self._log.info("run started", file=str(file), run=run, pid=process.pid)
 
     def _compare_run(self, pipeline: StoredPipeline, state: StateDirectory, status: Status) -> None:
-        """Requests the stop of a run that began before the wish; a later one is a user's own."""
-        assert status.owner is not None
+        """Requests the stop of a run that began before the wish.
+
+        Runs of the server did, since a start fulfils the wish; a later one is a user's own.
+        """
+        owner = status.owner
+        assert owner is not None
         self._has_lock, self._error = True, None
-        began, wished = status.owner.since or "", pipeline.wished_at or ""
-        if pipeline.wish != "running" and began <= wished and not status.stopping:
+        own = self._process is not None and owner.identity == self._process.identity
+        if own and pipeline.fresh and pipeline.wish == "running":
+            self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+        if pipeline.wish == "running" or status.stopping:
+            return
+        if own or (owner.since or "") <= (pipeline.wished_at or ""):
             (state.root / "stop").touch(FILE_MODE)
 
     def _end(self, pipeline: StoredPipeline, status: Status) -> None:
@@ -107,6 +115,8 @@ class Supervised:
             self._pipelines.end_start(process.run)
             if last is not None and last.id != process.run:
                 last = None
+            if last is not None and pipeline.fresh and pipeline.wish == "running":
+                self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
         if pipeline.wish == "restarted":
             return
         exit_code = process.exit_code if process is not None else None
