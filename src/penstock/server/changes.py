@@ -67,6 +67,7 @@ class Changes:
             with self._pipelines.new_version(id, text, author, note or "created"):
                 self._files.write(file, text)
         except PenstockError:
+            self._files.remove(file)
             self._pipelines.remove(id)
             raise
         self._catalog.reread(id)
@@ -100,10 +101,16 @@ class Changes:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
         self._require_valid(found)
-        if text != self._files.read(file):
+        earlier = self._files.read(file)
+        if text != earlier:
             self._record_current(id, file)
-        with self._pipelines.new_version(id, text, author, note) as version:
-            self._files.write(file, text)
+        try:
+            with self._pipelines.new_version(id, text, author, note) as version:
+                self._files.write(file, text)
+        except PenstockError:  # the store may fail to commit after the file is written
+            if self._files.read(file) != earlier:
+                self._files.write(file, earlier)
+            raise
         self._catalog.reread(id)
         if self._pipelines.get(id).wish != "stopped":
             self._wish(id, "restarted", author, fresh=fresh)

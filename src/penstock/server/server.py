@@ -31,6 +31,8 @@ from penstock.server.workers.pool import WorkerPool
 ADMIN = "admin"
 TOKEN_FILE = "token"
 """The file with the token of the commands of the same user on the same machine."""
+LOCAL = "local commands"
+"""The name of that token."""
 SHUTDOWN_SECONDS = 3
 WORKERS = 2
 INHERITED = (
@@ -138,14 +140,17 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
 def _set_up(settings: Settings, accounts: Accounts) -> str | None:
     """Creates the first user and the token of local commands. Returns a code of the first login.
 
-    A kill before the token is written is made good by the next server.
+    A server that was killed before it wrote the token leaves that to the next one.
     """
     token, users = settings.data / TOKEN_FILE, accounts.users()
-    if any(user["has_password"] for user in users) or (users and token.exists()):
+    if users and (token.exists() or users[0]["has_password"] or len(users) > 1):
         return None
     if not users:
         accounts.add_user(ADMIN, RIGHTS)
-    replace_durably(token, accounts.issue(ADMIN, "token", "local commands"))
+    for earlier in accounts.tokens(ADMIN):
+        if earlier["name"] == LOCAL:
+            accounts.remove_token(ADMIN, earlier["id"])
+    replace_durably(token, accounts.issue(ADMIN, "token", LOCAL))
     token.chmod(0o600)
     return accounts.issue(ADMIN, "code")
 
