@@ -1,6 +1,7 @@
 """Stand-in for `penstock run` without Spark: the same state directory, lock, log and exit codes.
 
-The file `behavior` beside the pipeline file decides: `run` (until a stop), `complete`, `killed`,
+The file `behavior` beside the pipeline file decides: `run` (until a stop), `lingering` (two seconds
+longer), `complete`, `killed`,
 `fail CODE` (a run that fails with an exit code) or `refuse CODE` (ends before the lock). With
 `SECONDS` after `run` the lock is taken after that time, as Spark starts first.
 """
@@ -58,13 +59,18 @@ def hold(
                 resets.write(f"{run}\n")
         entry = {"id": run, "began": now()}
         state.begin_run(entry)
-        while behavior == "run" and not (state.root / "stop").exists():
-            state.write("status.json", NUMBERS)
+        written = 0.0
+        while behavior in ("run", "lingering") and not (state.root / "stop").exists():
+            if time.monotonic() - written > 0.5:
+                state.write("status.json", NUMBERS)
+                written = time.monotonic()
             time.sleep(0.05)
+        if behavior == "lingering":
+            time.sleep(2)
         if behavior == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         code = int(numbers[0]) if behavior == "fail" else 0
-        ending = {"run": "stopped", "complete": "complete", "fail": "failed"}[behavior]
+        ending = {"run": "stopped", "lingering": "stopped", "complete": "complete", "fail": "failed"}[behavior]
         errors = {"q": [{"code": "made-up", "message": "made up"}]} if code else {}
         state.end_run(entry, ended=now(), ending=ending, exit_code=code, errors=errors)
     return code

@@ -125,13 +125,15 @@ class Changes:
         return self.apply(id, text, author, note=note, fresh=fresh, base=base)
 
     def start(self, id: str, author: str, *, fresh: bool = False) -> None:
-        """Wishes that a pipeline runs. Raises CheckFailed for an invalid file."""
+        """Wishes that a pipeline runs, again if it is stopping. Raises CheckFailed for errors."""
         with self._locks.changing(id):
             entry = self._require(id)
             if entry.errors:
                 raise CheckFailed([dict(error) for error in entry.errors])
             self._record_current(id, entry.file)
-            self._wish(id, "running", author, fresh=fresh)
+            supervised = self._supervisor.find(id)
+            again = supervised is not None and supervised.stopping
+            self._wish(id, "restarted" if again else "running", author, fresh=fresh)
 
     def stop(self, id: str, author: str) -> None:
         """Wishes that a pipeline stops after its current batch."""

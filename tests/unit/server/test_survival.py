@@ -51,6 +51,20 @@ def test_a_stop_before_the_run_has_its_lock(console: Console, pipeline_directory
     assert run["ending"] == "stopped"
 
 
+def test_a_start_while_the_run_stops(console: Console, pipeline_directory: Path) -> None:
+    behave(pipeline_directory, "lingering")
+    console.post(f"pipelines/{console.id()}/start")
+    console.await_health("running")
+    before = owner(pipeline_directory)
+    console.post(f"pipelines/{console.id()}/stop")
+    console.await_health("stopping")
+    behave(pipeline_directory, "run")
+    console.post(f"pipelines/{console.id()}/start")
+    wait_for(
+        lambda: owner(pipeline_directory) not in (None, before), lambda: str(console.health())
+    )
+
+
 def test_a_reset_is_not_lost_by_a_kill(console: Console, pipeline_directory: Path) -> None:
     """It is repeated after a kill before the lock, and not after one behind it."""
     behave(pipeline_directory, "run 60")

@@ -132,7 +132,8 @@ class Pipelines:
         """
         values = {"wish": "stopped", "wished_by": None, "wished_at": now(), "failure": failure}
         same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
-        self._database.execute(update(PIPELINES).where(same).values(values))
+        mine = same & (PIPELINES.c.wish == "running")
+        self._database.execute(update(PIPELINES).where(mine).values(values))
 
     @contextmanager
     def new_version(self, id: str, text: str, author: str, note: str) -> Iterator[Version]:

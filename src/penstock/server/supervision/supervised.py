@@ -35,12 +35,17 @@ class Supervised:
         self._pipelines, self._launcher, self._log = pipelines, launcher, log
         self._process = RunProcess.of(adopted) if adopted is not None else None
         self._started_at = time.monotonic()
-        self._has_lock = False
+        self._has_lock = self._requested_stop = False
         self._failures = Failures()
         self._wished_at: str | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
         self.status: Status | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a run is about to end because a stop of it was requested."""
+        return self._requested_stop or (self.status is not None and self.status.stopping)
 
     @property
     def starting(self) -> bool:
@@ -102,23 +107,26 @@ class Supervised:
         own = self._process is not None and owner.identity == self._process.identity
         if own and pipeline.fresh and pipeline.wish == "running":
             self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
-        if pipeline.wish == "running" or status.stopping:
+        if pipeline.wish == "running":
             return
         if own or (owner.since or "") <= (pipeline.wished_at or ""):
-            (state.root / "stop").touch(FILE_MODE)
+            self._requested_stop = True
+            if not status.stopping:
+                (state.root / "stop").touch(FILE_MODE)
 
     def _end(self, pipeline: StoredPipeline, status: Status) -> None:
         """Acts on the end of a run: a restart, or none."""
         process, last = self._process, status.runs[0] if status.runs else None
-        self._process, self._has_lock = None, False
+        requested_stop = self._requested_stop
+        self._process, self._has_lock, self._requested_stop = None, False, False
         if process is not None:
             self._pipelines.end_start(process.run)
             if last is not None and last.id != process.run:
                 last = None
             if last is not None and pipeline.fresh and pipeline.wish == "running":
                 self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
-        if pipeline.wish == "restarted":
-            return
+        if pipeline.wish == "restarted" or (pipeline.wish == "running" and requested_stop):
+            return  # a start that came after the stop
         exit_code = process.exit_code if process is not None else None
         if exit_code is None and last is not None:
             exit_code = last.exit_code
