@@ -84,7 +84,7 @@ def reported(output: str, found: list[Page]) -> list[str]:
         page = sources[path]
         text = page.text.splitlines()[int(line) - 1]
         target = text[int(column) - 1 :].partition(")")[0]
-        lines.append(f"{page.source}: {message}: {target}")
+        lines.append(f"{page.source}:{line}: {message}: {target}")
     return lines
 
 
