@@ -69,7 +69,7 @@ def _small(name: str) -> str:
     return f"""\
 name: {name}
 sources:
-  orders: {{type: generate, rate: 10, fields: {{id: sequence, total: {{type: int, min: 1, max: 9}}}}}}
+  orders: {{type: generate, rate: 10, fields: {{id: sequence, total: {{type: integer, min: 1, max: 9}}}}}}
 transforms:
   large: {{type: filter, from: orders, where: total > 5}}
 sinks:

@@ -53,7 +53,7 @@ function readersOf(nodes: NodeFacts[]): Map<string, NodeFacts[]> {
 
 /** Returns the nodes at which a large graph opens: the problem with its neighbours, or the sources. */
 export function opening(nodes: NodeFacts[], problems: ReadonlySet<string>): string[] | undefined {
-  if (nodes.length <= LARGE / 2) return undefined;
+  if (nodes.length <= (problems.size ? LARGE / 2 : LARGE)) return undefined;
   const isStart = (node: NodeFacts) => (problems.size ? problems.has(node.name) : node.kind === "source");
   const starts = new Set(nodes.filter(isStart).slice(0, 4).map((each) => each.name));
   const near = nodes.filter((each) => starts.has(each.name) || each.inputs.some((name) => starts.has(name)));

@@ -47,6 +47,21 @@ class Supervised:
         """Whether a run is about to end because a stop of it was requested."""
         return self._requested_stop or (self.status is not None and self.status.stopping)
 
+    def ends(self, pipeline: StoredPipeline) -> bool:
+        """Whether the run is to end, because it began before a wish.
+
+        Runs of the server did, since a start fulfils the wish; a later one is a user's own.
+        """
+        owner = self.status.owner if self.status is not None else None
+        if owner is None or pipeline.wish == "running":
+            return False
+        return self._owns_lock or (owner.since or "") <= (pipeline.wished_at or "")
+
+    @property
+    def _owns_lock(self) -> bool:
+        owner = self.status.owner if self.status is not None else None
+        return bool(owner and self._process and owner.identity == self._process.identity)
+
     @property
     def starting(self) -> bool:
         """Whether a process was started that does not read its sources yet."""
@@ -97,19 +112,11 @@ class Supervised:
         self._log.info("run started", file=str(file), run=run, pid=process.pid)
 
     def _compare_run(self, pipeline: StoredPipeline, state: StateDirectory, status: Status) -> None:
-        """Requests the stop of a run that began before the wish.
-
-        Runs of the server did, since a start fulfils the wish; a later one is a user's own.
-        """
-        owner = status.owner
-        assert owner is not None
+        """Requests the stop of a run that is to end, and records that it has reset its state."""
         self._has_lock, self._error = True, None
-        own = self._process is not None and owner.identity == self._process.identity
-        if own and pipeline.fresh and pipeline.wish == "running":
+        if self._owns_lock and pipeline.fresh and pipeline.wish == "running":
             self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
-        if pipeline.wish == "running":
-            return
-        if own or (owner.since or "") <= (pipeline.wished_at or ""):
+        if self.ends(pipeline):
             self._requested_stop = True
             if not status.stopping:
                 (state.root / "stop").touch(FILE_MODE)
