@@ -2,8 +2,9 @@
 
     python bench/console.py [--json] [--pipelines 200] [--seconds 60] [--browser]
 
-A process holds the states of all pipelines, as their runs would. One more process sends 500 requests
-a second. `--browser` also measures pages in Chromium. Exits with 1 if a figure exceeds its limit.
+A process holds the states of all pipelines, as their runs would. One more process sends 500
+requests a second. `--browser` also measures pages in Chromium. Exits with 1 if a figure exceeds its
+limit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent / "control_plane"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from served import Served, serving  # noqa: E402
+from served import Served, serving
 
 RATE = 500
 STATIC = Path(__file__).resolve().parents[1] / "src" / "penstock" / "server" / "console" / "static"
@@ -89,7 +90,7 @@ def largest_message(served: Served) -> int:
 
 
 def cost_figures(served: Served) -> Iterator[Figure]:
-    """Yields the CPU of the server for each request, which other work of the machine does not add to."""
+    """Yields the CPU of each request, to which other work of the machine does not add."""
     id = served.get("/api/v1/pipelines")[5]["id"]
     for name, path in (("one pipeline", f"/api/v1/pipelines/{id}"), ("the user", "/api/v1/me")):
         before = sum(served.process.cpu_times()[:2])

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench" / "control_plane"), str(ROOT / "tests")]
 
 from served import Served, serving  # noqa: E402
+
 from servers.browser import chromium  # noqa: E402
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def addresses(served: Served) -> Mapping[str, str]:
     """Returns the addresses of all pages by the names of their pictures."""
     by_name = {each["name"]: each["id"] for each in served.get("/api/v1/pipelines")}
     found = {"login": "/login"}
-    found |= {_name("pipelines" if not page else page): f"/{page}" for page in PAGES}
+    found |= {_name(page or "pipelines"): f"/{page}" for page in PAGES}
     for name, id in (("shop-000", by_name["shop-000"]), ("failed", _failed(by_name))):
         found |= {_name(f"{name}-{tab}"): f"/pipelines/{id}/{tab}" for tab in TABS}
     return found

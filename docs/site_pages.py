@@ -147,8 +147,7 @@ def _with_links(source: str, text: str, paths: dict[str, str], files: dict[str, 
         return before + os.path.relpath(path, PurePosixPath(paths[source]).parent) + after
 
     return "".join(
-        _code(part) if is_code else _LINK.sub(link, part)
-        for is_code, part in _parts(text)
+        _code(part) if is_code else _LINK.sub(link, part) for is_code, part in _parts(text)
     )
 
 

@@ -70,7 +70,12 @@ def hold(
         if behavior == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         code = int(numbers[0]) if behavior == "fail" else 0
-        ending = {"run": "stopped", "lingering": "stopped", "complete": "complete", "fail": "failed"}[behavior]
+        ending = {
+            "run": "stopped",
+            "lingering": "stopped",
+            "complete": "complete",
+            "fail": "failed",
+        }[behavior]
         errors = {"q": [{"code": "made-up", "message": "made up"}]} if code else {}
         state.end_run(entry, ended=now(), ending=ending, exit_code=code, errors=errors)
     return code

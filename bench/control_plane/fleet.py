@@ -69,7 +69,10 @@ def _small(name: str) -> str:
     return f"""\
 name: {name}
 sources:
-  orders: {{type: generate, rate: 10, fields: {{id: sequence, total: {{type: integer, min: 1, max: 9}}}}}}
+  orders:
+    type: generate
+    rate: 10
+    fields: {{id: sequence, total: {{type: integer, min: 1, max: 9}}}}
 transforms:
   large: {{type: filter, from: orders, where: total > 5}}
 sinks:
@@ -88,7 +91,9 @@ def _large(name: str, nodes: int) -> str:
     for branch in range(branches):
         before = f"orders{branch}"
         for step in range(length):
-            text += f"  step{branch}_{step}: {{type: filter, from: {before}, where: id >= {step}}}\n"
+            text += (
+                f"  step{branch}_{step}: {{type: filter, from: {before}, where: id >= {step}}}\n"
+            )
             before = f"step{branch}_{step}"
     ends = [f"SELECT id FROM step{branch}_{length - 1}" for branch in range(branches)]
     text += f"  all_of_them: {{type: sql, sql: {json.dumps(' UNION ALL '.join(ends))}}}\nsinks:\n"

@@ -157,7 +157,7 @@ class Chaos:
 
     def await_wishes(self) -> None:
         """Waits until each pipeline is as wished. A lost request may have had its effect or not."""
-        for name, expected in self.expected.items():
+        for expected in self.expected.values():
             if expected.wish is None:
                 detail = self.served.request("GET", f"{PIPELINES}/{expected.id}")
                 expected.wish = "stopped" if detail["wish"] == "stopped" else "running"

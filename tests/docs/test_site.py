@@ -1,4 +1,4 @@
-"""The documentation site: all pages are in it, broken links fail, and nothing comes from elsewhere."""
+"""The documentation site has all pages, no broken link, and nothing of other servers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from penstock.server.server import TOKEN_FILE, open_server
 from penstock.server.settings import Settings
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.pipelines import Pipelines
-from server_console import Console, OpenConsole, behave, wait_for
+from server_console import STAND_IN, Console, OpenConsole, behave, wait_for
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.slow
@@ -51,6 +51,18 @@ def test_a_stop_before_the_run_has_its_lock(console: Console, pipeline_directory
     assert run["ending"] == "stopped"
 
 
+def test_a_run_that_a_user_started(console: Console, pipeline_directory: Path) -> None:
+    """It is shown as it is, and a stop in the console ends it."""
+    log = pipeline_directory / "log.jsonl"
+    words = [*STAND_IN, "run", "shop.yaml", "--log-file", str(log)]
+    run = subprocess.Popen(words, cwd=pipeline_directory / "shop")
+    console.await_health("running")
+    assert console.get(f"pipelines/{console.id()}")["wish"] == "stopped"
+    console.post(f"pipelines/{console.id()}/stop")
+    assert run.wait(30) == 0
+    console.await_health("stopped")
+
+
 def test_a_start_while_the_run_stops(console: Console, pipeline_directory: Path) -> None:
     behave(pipeline_directory, "lingering")
     console.post(f"pipelines/{console.id()}/start")
@@ -60,9 +72,7 @@ def test_a_start_while_the_run_stops(console: Console, pipeline_directory: Path)
     console.await_health("stopping")
     behave(pipeline_directory, "run")
     console.post(f"pipelines/{console.id()}/start")
-    wait_for(
-        lambda: owner(pipeline_directory) not in (None, before), lambda: str(console.health())
-    )
+    wait_for(lambda: owner(pipeline_directory) not in (None, before), lambda: str(console.health()))
 
 
 def test_a_reset_is_not_lost_by_a_kill(console: Console, pipeline_directory: Path) -> None:
@@ -131,9 +141,7 @@ def test_an_upgrade_leaves_runs_alone(
     console.await_health("running")
     assert owner(pipeline_directory) == before
     console.post(f"pipelines/{console.id()}/restart")
-    wait_for(
-        lambda: owner(pipeline_directory) not in (before, None), lambda: str(console.health())
-    )
+    wait_for(lambda: owner(pipeline_directory) not in (before, None), lambda: str(console.health()))
     assert len(console.get(f"pipelines/{console.id()}/versions")) == 1
 
 
@@ -164,9 +172,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("static_checks")
-def test_a_full_disk(
-    small_disk: Path, open_console: OpenConsole, pipeline_directory: Path
-) -> None:
+def test_a_full_disk(small_disk: Path, open_console: OpenConsole, pipeline_directory: Path) -> None:
     """Runs continue; requests that need space fail with a reason, and work with space again."""
     console = open_console()
     console.post(f"pipelines/{console.id()}/start")
@@ -179,15 +185,17 @@ def test_a_full_disk(
     for _ in range(3):
         answer = console.client.post(path, json={"text": text})
         assert answer.status_code in (409, 503), answer.text
-        assert answer.json()["errors"][0]["code"] in ("store-failed", "file-not-written", "disk-full")
+        assert answer.json()["errors"][0]["code"] in (
+            "store-failed",
+            "file-not-written",
+            "disk-full",
+        )
     assert console.health()["state"] in ("running", "idle")
     assert (pipeline_directory / "shop" / "shop.yaml").read_text() != text
     assert owner(pipeline_directory) == before
     filler.unlink()
     console.post(f"pipelines/{console.id()}/restart")
-    wait_for(
-        lambda: owner(pipeline_directory) not in (before, None), lambda: str(console.health())
-    )
+    wait_for(lambda: owner(pipeline_directory) not in (before, None), lambda: str(console.health()))
     console.await_health("running")
 
 

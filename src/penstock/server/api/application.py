@@ -26,7 +26,12 @@ PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
 )  # fmt: skip
-OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *documentation.OPEN_PATHS, *console.OPEN_PATHS)
+OPEN_PATHS = (
+    *sessions.OPEN_PATHS,
+    *monitoring.OPEN_PATHS,
+    *documentation.OPEN_PATHS,
+    *console.OPEN_PATHS,
+)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 

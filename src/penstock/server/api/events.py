@@ -1,7 +1,8 @@
 """The stream of changes of all pipelines, as server-sent events.
 
 The first event `pipelines` has all summaries. Each later one has the IDs and the changed fields of
-those that changed, and the IDs of those that are gone. An event `age` follows at least every ten seconds.
+those that changed, and the IDs of those that are gone. An event `age` follows at least every ten
+seconds.
 """
 
 from __future__ import annotations
@@ -96,7 +97,10 @@ def _changes(
     for id, facts in current.items():
         before = known.get(id, {})
         if before != facts:
-            yield {"id": id, **{n: v for n, v in facts.items() if n not in before or before[n] != v}}
+            yield {
+                "id": id,
+                **{n: v for n, v in facts.items() if n not in before or before[n] != v},
+            }
 
 
 async def _wait(streams: Streams) -> None:

@@ -26,8 +26,8 @@ class StoredPipeline:
     """A pipeline of the store.
 
     `file` is the absolute path of its file. `version` is the applied version, and `digest` that of
-    its text; None before the first one. `fresh` is whether its next run resets the state; it remains
-    until a run has locked the state, so that a kill does not lose it. `failure`
+    its text; None before the first one. `fresh` is whether its next run resets the state; it
+    remains until a run has locked the state, so that a kill does not lose it. `failure`
     is the health of a pipeline whose restart the server has given up.
     """
 
