@@ -11,4 +11,4 @@ pytestmark = pytest.mark.chaos
 
 
 def test_ten_pipelines(tmp_path: Path) -> None:
-    kill_server(tmp_path, pipelines=10, steps=14, seed=2)
+    kill_server(tmp_path, pipelines=10, steps=9, seed=2)

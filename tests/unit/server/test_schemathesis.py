@@ -12,7 +12,7 @@ from penstock.server.api.security import HEADERS
 from server_console import Console
 
 pytestmark = pytest.mark.slow
-EXAMPLES = 4
+EXAMPLES = 3
 """Requests for each operation."""
 STREAMS = "/events"
 """The path of an answer without an end."""
