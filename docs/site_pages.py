@@ -152,7 +152,7 @@ def _with_links(source: str, text: str, paths: dict[str, str], files: dict[str, 
 
 
 def _code(block: str) -> str:
-    """Returns a code block for the generator, which wants blocks of lists indented by four."""
+    """Returns a code block for the generator, which reads blocks of lists indented by four."""
     block = _INFO.sub(_info, block, count=1)
     return indent(block, "  ") if block.startswith("  `") else block
 

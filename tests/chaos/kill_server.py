@@ -153,7 +153,7 @@ class Chaos:
         """Returns the process that holds the lock of a pipeline's state."""
         state = StateDirectory(self.directory / name / ".penstock" / name)
         owner = state.owner() if state.root.exists() else None
-        return owner and int(owner["pid"])
+        return None if owner is None else int(owner["pid"])
 
     def await_wishes(self) -> None:
         """Waits until each pipeline is as wished. A lost request may have had its effect or not."""
@@ -173,10 +173,10 @@ class Chaos:
         for name, expected in self.expected.items():
             detail = self.served.request("GET", f"{PIPELINES}/{expected.id}")
             owner, state = self.owner(name), detail["health"]["state"]
-            wanted = 1 if expected.wish == "running" else 0
-            if (owner is not None) != bool(wanted) or len(runs.get(name, ())) != wanted:
+            due = 1 if expected.wish == "running" else 0
+            if (owner is not None) != bool(due) or len(runs.get(name, ())) != due:
                 found.append(f"{name}: {expected.wish}, {state}, {owner}, {runs.get(name)}")
-            elif wanted and state not in ("running", "idle"):
+            elif due and state not in ("running", "idle"):
                 found.append(f"{name}: {detail['health']}")
             versions = self.served.request("GET", f"{PIPELINES}/{expected.id}/versions?limit=1000")
             texts = [each["text"] for each in versions]

@@ -1,4 +1,4 @@
-"""The files of the page about services: a unit that systemd accepts, and an image from the wheel."""
+"""The files of the page about services: the unit of systemd and the image."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def owner(directory: Path, name: str = "shop") -> int | None:
     """Returns the process that holds the lock of a pipeline's state."""
     state = StateDirectory(directory / name / ".penstock" / name)
     found = state.owner() if state.root.exists() else None
-    return found and int(found["pid"])
+    return None if found is None else int(found["pid"])
 
 
 def started(console: Console) -> int:

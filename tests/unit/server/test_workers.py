@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,8 +31,11 @@ def test_idle_workers_end(tmp_path: Path) -> None:
 
 
 def test_events_have_the_changed_fields_only() -> None:
-    known = {"a": {"id": "a", "lag": 1, "health": {"state": "idle"}}, "b": {"id": "b", "lag": 1}}
-    current = {
+    known: dict[str, dict[str, Any]] = {
+        "a": {"id": "a", "lag": 1, "health": {"state": "idle"}},
+        "b": {"id": "b", "lag": 1},
+    }
+    current: dict[str, dict[str, Any]] = {
         "a": {"id": "a", "lag": 2, "health": {"state": "idle"}}, "b": {"id": "b", "lag": 1},
         "c": {"id": "c", "lag": None},
     }  # fmt: skip

@@ -48,7 +48,7 @@ class Supervised:
         return self._requested_stop or (self.status is not None and self.status.stopping)
 
     def ends(self, pipeline: StoredPipeline) -> bool:
-        """Whether the run is to end, because it began before a wish.
+        """Returns whether the run is to end, because it began before a wish.
 
         Runs of the server did, since a start fulfils the wish; a later one is a user's own.
         """
