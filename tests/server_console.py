@@ -100,6 +100,17 @@ def server_settings(pipeline_directory: Path) -> Settings:
     )
 
 
+@pytest.fixture
+def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes checks of plans static ones, which start no Spark."""
+    from penstock.server.changes import Changes
+
+    check = Changes._check
+    monkeypatch.setattr(
+        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
+    )
+
+
 OpenConsole = Callable[..., Console]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console")]
 PASSWORD = "a password of a test"
+SMALL = "name: x\nsources: {a: {type: impulse}}\nsinks: {b: {type: blackhole, from: a}}\n"
 
 
 @pytest.fixture
@@ -127,6 +128,48 @@ def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
         page.get_by_role("button", name="orders").first.wait_for()
     assert [url for url in requested if not url.startswith(address)] == []
     assert [text for text in violations if "Content Security Policy" in text] == []
+
+
+def test_many_pipelines_and_a_large_graph(
+    console: Console, page: Page, pipeline_directory: Path
+) -> None:
+    """A long list has rows near the window only, and a large graph its chains collapsed."""
+    for number in range(62):
+        file = pipeline_directory / f"{'a-long-name-of-a-pipeline-' * 3}{number:02}.yaml"
+        file.write_text(SMALL)
+    (pipeline_directory / "large.yaml").write_text(_large(24))
+    wait_for(lambda: len(console.get("pipelines")) == 65, lambda: str(console.get("pipelines")))
+    with listening(console) as address:
+        _log_in_by_code(page, address, console)
+        page.get_by_text("65", exact=True).wait_for()
+        assert 10 < page.get_by_role("row").count() < 60
+        page.keyboard.press("End")
+        page.wait_for_function("() => [...document.querySelectorAll('tr[aria-rowindex]')].some("
+                               "(row) => row.getAttribute('aria-rowindex') === '66')")  # fmt: skip
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, "long names widen the page"
+
+        page.goto(f"{address}/pipelines/{console.id('large')}")
+        page.get_by_role("button", name="24 transforms").wait_for()
+        assert page.locator(".react-flow__node").count() == 3
+        assert serious_findings(page) == []
+        page.get_by_role("button", name="step0").click()
+        page.get_by_role("heading", name="step0").wait_for()
+        page.get_by_role("button", name="24 transforms").click()
+        page.get_by_role("button", name="step17").wait_for(state="attached")
+        page.get_by_role("button", name="Collapse chains").click()
+        page.get_by_role("button", name="24 transforms").wait_for()
+
+        page.goto(f"{address}/docs/reference/errors/")
+        page.get_by_role("heading", name="Errors").first.wait_for()
+
+
+def _large(steps: int) -> str:
+    """Returns a pipeline with a chain of transforms."""
+    text = "name: large\nsources: {step0: {type: impulse}}\ntransforms:\n"
+    for step in range(1, steps + 1):
+        text += f"  step{step}: {{type: filter, from: step{step - 1}, where: counter > {step}}}\n"
+    return f"{text}sinks: {{out: {{type: blackhole, from: step{steps}}}}}\n"
 
 
 def _log_in_by_code(page: Page, address: str, console: Console) -> None:

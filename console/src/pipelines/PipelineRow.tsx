@@ -1,4 +1,4 @@
-import { memo, type MouseEvent } from "react";
+import { memo, type MouseEvent, type Ref } from "react";
 import { Link, useLocation } from "wouter";
 import type { Summary } from "../api/types";
 import { isStopping } from "../format/health";
@@ -8,8 +8,10 @@ import { Time } from "../parts/Time";
 import classes from "./PipelineList.module.css";
 import { ReasonText } from "./ReasonText";
 
-/** One pipeline of the list. A click anywhere opens the pipeline. */
-export const PipelineRow = memo(function PipelineRow({ pipeline }: { pipeline: Summary }) {
+interface Props { pipeline: Summary; index?: number; ref?: Ref<HTMLTableRowElement> }
+
+/** One pipeline of the list. A click anywhere opens the pipeline. `index` is that of a row among many. */
+export const PipelineRow = memo(function PipelineRow({ pipeline, index, ref }: Props) {
   const [, navigate] = useLocation();
   const { health, id } = pipeline;
   const address = `/pipelines/${id}`;
@@ -21,7 +23,7 @@ export const PipelineRow = memo(function PipelineRow({ pipeline }: { pipeline: S
   }
 
   return (
-    <tr onClick={open} className={classes.row}>
+    <tr onClick={open} className={classes.row} ref={ref} data-index={index} aria-rowindex={index === undefined ? undefined : index + 2}>
       <td className={classes.state}>
         <StateBadge state={stopping ? "stopping" : health.state} />
       </td>

@@ -31,6 +31,9 @@ export function Shell({ children }: { children: ReactNode }) {
           </NavigationLink>
           {admin && <NavigationLink to="/users">Users</NavigationLink>}
           {admin && <NavigationLink to="/audit">Audit</NavigationLink>}
+          <a href="/docs/" className={classes.link}>
+            Docs
+          </a>
         </nav>
         <Connection />
         <SchemeButton />

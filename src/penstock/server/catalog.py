@@ -17,6 +17,8 @@ from penstock.server.store.pipelines import Pipelines, digest_of
 from penstock.server.workers.pool import WorkerPool
 
 DESCRIBE_SECONDS = 10.0
+IDLE_SECONDS = 30.0
+"""The time after which a worker without requests is ended."""
 RETRY_SECONDS = 10.0
 """The time after which a file that could not be read is read again."""
 
@@ -83,6 +85,7 @@ class Catalog:
                     id = known.get(str(file)) or self._pipelines.add(str(file))
                     found[id] = self._read(id, file)
             self._entries = {id: entry for id, entry in found.items() if entry is not None}
+        self._workers.end_idle(IDLE_SECONDS)
 
     def reread(self, id: str) -> CatalogEntry | None:
         """Reads the file of a pipeline again, and returns its entry."""

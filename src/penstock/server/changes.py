@@ -67,6 +67,7 @@ class Changes:
             with self._pipelines.new_version(id, text, author, note or "created"):
                 self._files.write(file, text)
         except PenstockError:
+            self._files.remove(file)
             self._pipelines.remove(id)
             raise
         self._catalog.reread(id)
@@ -100,10 +101,16 @@ class Changes:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
         self._require_valid(found)
-        if text != self._files.read(file):
+        earlier = self._files.read(file)
+        if text != earlier:
             self._record_current(id, file)
-        with self._pipelines.new_version(id, text, author, note) as version:
-            self._files.write(file, text)
+        try:
+            with self._pipelines.new_version(id, text, author, note) as version:
+                self._files.write(file, text)
+        except PenstockError:  # the store may fail to commit after the file is written
+            if self._files.read(file) != earlier:
+                self._files.write(file, earlier)
+            raise
         self._catalog.reread(id)
         if self._pipelines.get(id).wish != "stopped":
             self._wish(id, "restarted", author, fresh=fresh)
@@ -118,13 +125,15 @@ class Changes:
         return self.apply(id, text, author, note=note, fresh=fresh, base=base)
 
     def start(self, id: str, author: str, *, fresh: bool = False) -> None:
-        """Wishes that a pipeline runs. Raises CheckFailed for an invalid file."""
+        """Wishes that a pipeline runs, again if it is stopping. Raises CheckFailed for errors."""
         with self._locks.changing(id):
             entry = self._require(id)
             if entry.errors:
                 raise CheckFailed([dict(error) for error in entry.errors])
             self._record_current(id, entry.file)
-            self._wish(id, "running", author, fresh=fresh)
+            supervised = self._supervisor.find(id)
+            again = supervised is not None and supervised.stopping
+            self._wish(id, "restarted" if again else "running", author, fresh=fresh)
 
     def stop(self, id: str, author: str) -> None:
         """Wishes that a pipeline stops after its current batch."""

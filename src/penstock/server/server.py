@@ -31,6 +31,8 @@ from penstock.server.workers.pool import WorkerPool
 ADMIN = "admin"
 TOKEN_FILE = "token"
 """The file with the token of the commands of the same user on the same machine."""
+LOCAL = "local commands"
+"""The name of that token."""
 SHUTDOWN_SECONDS = 3
 WORKERS = 2
 INHERITED = (
@@ -136,12 +138,19 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
 
 
 def _set_up(settings: Settings, accounts: Accounts) -> str | None:
-    """Creates the first user and the token of local commands. Returns a code of the first login."""
-    token = settings.data / TOKEN_FILE
-    if accounts.users():
+    """Creates the first user and the token of local commands. Returns a code of the first login.
+
+    A server that was killed before it wrote the token leaves that to the next one.
+    """
+    token, users = settings.data / TOKEN_FILE, accounts.users()
+    if users and (token.exists() or users[0]["has_password"] or len(users) > 1):
         return None
-    accounts.add_user(ADMIN, RIGHTS)
-    replace_durably(token, accounts.issue(ADMIN, "token", "local commands"))
+    if not users:
+        accounts.add_user(ADMIN, RIGHTS)
+    for earlier in accounts.tokens(ADMIN):
+        if earlier["name"] == LOCAL:
+            accounts.remove_token(ADMIN, earlier["id"])
+    replace_durably(token, accounts.issue(ADMIN, "token", LOCAL))
     token.chmod(0o600)
     return accounts.issue(ADMIN, "code")
 

@@ -16,6 +16,7 @@ from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline, Version
 from penstock.server.supervision.run_log import LogFilter, read_log
+from penstock.server.supervision.supervised import Supervised
 from penstock.server.supervision.supervisor import Supervisor
 
 
@@ -84,7 +85,7 @@ class Views:
         summary, entry = self.summary(id), self._catalog.entry(id)
         supervised = self._supervisor.find(id)
         status = supervised.status if supervised else None
-        facts = asdict(entry) if entry is not None else {}
+        facts = vars(entry) if entry is not None else {}
         return {
             **asdict(summary),
             **{name: facts.get(name, []) for name in ("nodes", "queries", "errors", "warnings")},
@@ -132,7 +133,7 @@ class Views:
         return Summary(
             pipeline.id, entry.name if entry else Path(pipeline.file).stem,
             self._shown(pipeline.file), entry.language if entry else "",
-            supervised.health if supervised else Health("unknown"), pipeline.wish,
+            _health(pipeline, supervised), pipeline.wish,
             pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
             sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0,
@@ -144,6 +145,15 @@ class Views:
             if Path(file).is_relative_to(directory):
                 return str(Path(file).relative_to(directory))
         return Path(file).name
+
+
+def _health(pipeline: StoredPipeline, supervised: Supervised | None) -> Health:
+    """Returns the health as of the last comparison; `stopping` at once after the wish."""
+    if supervised is None:
+        return Health("unknown")
+    if supervised.ends(pipeline):
+        return Health("stopping", supervised.health.since)
+    return supervised.health
 
 
 def _run(run: FinishedRun, start: Start | None) -> dict[str, Any]:

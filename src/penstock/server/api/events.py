@@ -1,7 +1,8 @@
 """The stream of changes of all pipelines, as server-sent events.
 
-The first event `pipelines` has all summaries. Each later one has the summaries that changed and the
-IDs of those that are gone. An event `age` follows at least every ten seconds.
+The first event `pipelines` has all summaries. Each later one has the IDs and the changed fields of
+those that changed, and the IDs of those that are gone. An event `age` follows at least every ten
+seconds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -75,7 +76,7 @@ async def _events(views: Views, streams: Streams, user: str) -> AsyncIterator[st
         while not streams.closed.is_set():
             summaries = await run_in_threadpool(views.summaries)
             current = {each.id: asdict(each) for each in summaries}
-            changed = [facts for id, facts in current.items() if known.get(id) != facts]
+            changed = list(_changes(known, current))
             gone = sorted(known.keys() - current.keys())
             if changed or gone or not sent:
                 yield _event("pipelines", {"changed": changed, "gone": gone})
@@ -87,6 +88,19 @@ async def _events(views: Views, streams: Streams, user: str) -> AsyncIterator[st
             await _wait(streams)
     finally:
         streams.close(user)
+
+
+def _changes(
+    known: dict[str, dict[str, Any]], current: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yields the ID and the changed fields of each pipeline that changed, or that is new."""
+    for id, facts in current.items():
+        before = known.get(id, {})
+        if before != facts:
+            yield {
+                "id": id,
+                **{n: v for n, v in facts.items() if n not in before or before[n] != v},
+            }
 
 
 async def _wait(streams: Streams) -> None:

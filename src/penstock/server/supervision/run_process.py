@@ -54,8 +54,13 @@ class RunProcess:
 
     @classmethod
     def of(cls, start: Start) -> RunProcess:
-        """Returns the process of a start, which may have ended."""
-        return cls(start.run, start.pid or 0, start.identity)
+        """Returns the process of a start, which may have ended.
+
+        The server may have been killed before it recorded the process; then its run ID finds it.
+        """
+        pid = start.pid or _leader_of_run(start.run)
+        identity = start.identity if start.pid else process_identity(pid) if pid else None
+        return cls(start.run, pid or 0, identity)
 
     @property
     def alive(self) -> bool:
@@ -75,6 +80,17 @@ class RunProcess:
         if self.alive:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+
+
+def _leader_of_run(run: str) -> int | None:
+    """Returns the process that leads the session of a run; None without it."""
+    wanted = f"{RUN_ID_VARIABLE}={run}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            pid = int(entry.name)
+            if wanted in (entry / "environ").read_bytes().split(b"\0") and os.getsid(pid) == pid:
+                return pid
+    return None
 
 
 def new_run_id() -> str:

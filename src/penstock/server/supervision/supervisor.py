@@ -80,9 +80,8 @@ class Supervisor:
         self.ready = True
 
     def _adopt(self, id: str) -> Supervised:
-        starts = self._pipelines.starts(id, limit=1)
-        last = starts[0] if starts and not starts[0].ended else None
-        return Supervised(self._pipelines, self._launcher, self._log, last)
+        start = self._pipelines.open_start(id)
+        return Supervised(self._pipelines, self._launcher, self._log, start)
 
     def _loop(self) -> None:
         while not self._closed.is_set():

@@ -66,6 +66,20 @@ class WorkerPool:
         result: dict[str, Any] = answer["result"]
         return result
 
+    def end_idle(self, seconds: float) -> None:
+        """Ends workers without a request for a time, which use 90 MB each."""
+        for _ in range(self._free.qsize()):
+            try:
+                worker = self._free.get_nowait()
+            except queue.Empty:
+                return
+            if worker is not None and time.monotonic() - worker.last_request > seconds:
+                worker.end()
+                with self._lock:
+                    self._workers.discard(worker)
+                worker = None
+            self._free.put(worker)
+
     def close(self) -> None:
         """Ends all workers, and with them the operations under way."""
         with self._lock:
@@ -127,6 +141,7 @@ class _Worker:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.requests, self.ended = 0, False
+        self.last_request = time.monotonic()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "penstock.server.workers.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -137,6 +152,7 @@ class _Worker:
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         self.requests += 1
+        self.last_request = time.monotonic()
         try:
             return self._exchange(json.dumps(request).encode() + b"\n", timeout)
         except BaseException:
