@@ -308,11 +308,11 @@ SINKS: list[Example] = [
     ),
     (
         "{type: mysql_sink, from: i, primary_key: id, host: h, port: 3307, database: d, user: u, "
-        "password: p, table: t, sslmode: required, options: {batch_size: 9, on_conflict: update}}",
+        "password: p, table: t, sslmode: required, options: {batch_size: 9, on_conflict: nothing}}",
         {"sinks.n": {
             "type": "mysql", "url": "mysql://h:3307/d", "table": "t", "mode": "upsert",
             "auth": {"username": "u", "password": "p"}, "primary_key": ["id"],
-            "tls": {"verify": False, "verify_hostname": False},
+            "tls": {"verify": False, "verify_hostname": False}, "on_conflict": "nothing",
         }},
     ),
     (

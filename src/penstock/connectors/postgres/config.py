@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from penstock.sdk.database import DatabaseSinkConfig
+from penstock.sdk.database import ConflictConfig
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
 
@@ -43,12 +43,9 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
         return {"slot": self.slot or f"penstock_{pipeline}"}
 
 
-class PostgresSinkConfig(ConnectionConfig, DatabaseSinkConfig):
+class PostgresSinkConfig(ConnectionConfig, ConflictConfig):
     create_schema: bool = False
     """Creates the schema of the table if it is missing."""
-    on_conflict: Literal["update", "nothing"] = "update"
-    """The action for a row whose key the table has, with `mode: upsert`: `update` the row of the
-    table, or do `nothing`."""
     update_where: dict[str, Literal["=", ">", ">=", "<", "<=", "!=", "<>"]] = {}
     """Columns with operators, with `mode: upsert`. A row of the table is updated only if each of
     these columns of the new row compares so with that of the table: `{version: ">"}`."""

@@ -46,7 +46,7 @@ PLUGINS: Mapping[str, Options] = {
     "mysql_sink": options(
         *_LOGIN, "user! = `auth.username`", "table! = `table`",
         "primary_key = `primary_key`",
-        Option("on_conflict", choices=("update",), reading="`mode: upsert`; nothing is missing"),
+        Option("on_conflict", choices=("update", "nothing"), reading="`on_conflict`"),
         "sslmode = `tls`", "batch_size = `batch.max_records`",
     ),
     "sqs": options(
@@ -223,7 +223,8 @@ def mysql_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -
     }
     if nodes.key:
         nodes.changes()
-        tree |= {"mode": "upsert", "primary_key": nodes.key}
+        nothing = "nothing" if inner.text("on_conflict").lower() == "nothing" else None
+        tree |= {"mode": "upsert", "primary_key": nodes.key, "on_conflict": nothing}
     else:
         nodes.inserts()
     nodes.write(tree, rows=inner.text("batch_size"))
