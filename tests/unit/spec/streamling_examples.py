@@ -6,7 +6,7 @@ from typing import Any
 
 Example = tuple[str, dict[str, dict[str, Any]]]
 REGISTRY = {"url": "http://localhost:18081"}
-JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null"}
 WRITTEN = {**JSON, "binary": "hex"}
 POSTGRES = {
     "url": "postgresql://127.0.0.1:5432/postgres",

@@ -15,7 +15,7 @@ from penstock.spec.dialects.arroyo.formats import COMMON, OF_FORMATS
 from penstock.spec.documents.reading import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
-WRITTEN = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+WRITTEN = {"type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null"}
 SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "kafka": (
         "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', format = 'json', "
@@ -154,7 +154,7 @@ SINKS |= {
         "format = 'debezium_json', 'json.include_schema' = 'true'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
          "format": {"type": "debezium_json", "wrapper": "connect", "timestamps": "millis",
-                    "decimals": "bytes"}},
+                    "not_finite": "null", "decimals": "bytes"}},
     ),
 }  # fmt: skip
 KAFKA = "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't'"
@@ -373,13 +373,14 @@ SINKS |= {
     "milliseconds": (
         f"{KAFKA}, format = 'json', 'json.timestamp_format' = 'UnixMillis'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
-         "format": {"type": "json", "nulls": "keep", "timestamps": "millis"}},
+         "format": {"type": "json", "nulls": "keep", "timestamps": "millis",
+                    "not_finite": "null"}},
     ),
     "changes in RFC 3339": (
         f"{KAFKA}, format = 'debezium_json', 'json.timestamp_format' = 'RFC3339'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
          "format": {"type": "debezium_json", "timestamps": "iso", "timestamp_zone": "none",
-                    "decimals": "bytes"}},
+                    "not_finite": "null", "decimals": "bytes"}},
     ),
     "delta": (
         "connector = 'delta', path = 's3::http://h:9000/b/k', format = 'parquet', "

@@ -18,5 +18,6 @@ from penstock.sdk.database.types import TypeMap
 
 __all__ = [
     "ConflictConfig", "Connection", "Cursor", "DatabaseSink", "DatabaseSinkConfig",
-    "DbapiConnection", "Dialect", "Ledger", "TableName", "TableSink", "TableSource", "TableSourceConfig", "TypeMap", "upserts_only",
+    "DbapiConnection", "Dialect", "Ledger", "TableName", "TableSink", "TableSource",
+    "TableSourceConfig", "TypeMap", "upserts_only",
 ]  # fmt: skip

@@ -26,7 +26,9 @@ class Arroyo(Dialect):
     replaces_repeated_options = True
     decimal = "DECIMAL(38, 10)"
     translates_queries = True
-    printed_format = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+    printed_format = {
+        "type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null",
+    }  # fmt: skip
 
     def is_used(self, options: Sequence[Option], kind: Kind) -> bool:
         return is_arroyo_table(options, kind)

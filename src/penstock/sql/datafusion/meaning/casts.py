@@ -45,8 +45,7 @@ def _operand(sql: Sql, cast: Cast) -> tuple[int, int] | None:
         return None
     tokens = range(first, last)
     is_json = any(
-        any(sql.is_sign(each, sign) for sign in _JSON)
-        or sql[each].value.lower().startswith("json")
+        any(sql.is_sign(each, sign) for sign in _JSON) or sql[each].value.lower().startswith("json")
         for each in tokens
     )
     return None if is_json else (first, last)
