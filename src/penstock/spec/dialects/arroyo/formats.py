@@ -156,7 +156,8 @@ def default_options(
     Nulls are written, also for NaN and infinity, and timestamps without a zone. Numbers are
     timestamps in nanoseconds, and digits below a microsecond are truncated, but change events are
     written with milliseconds, and with the bytes of decimals. The rows before changes are complete.
-    A payload of Avro is a container. `types` are those of the columns; without columns a table may have all types.
+    A payload of Avro is a container. `types` are those of the columns; without columns a table may
+    have all types.
     """
     has_times, has_decimals, *has_floats = (
         not types or any(name in type_.upper() for type_ in types)
