@@ -113,13 +113,16 @@ SOURCES: list[Example] = [
                 "publication": "q", "tls": {"verify": False, "verify_hostname": False},
             },
             "transforms.n_kinds": {"set": {"_gs_op": "_op"}},
-            "transforms.n": {"type": "filter", "where": "_gs_op <> 'ub'"},
+            "transforms.n": {"type": "drop", "columns": ["_op"]},
         },
     ),
     (
         "{type: postgres_cdc_source, host: h, database: d, username: u, table: t, slot_name: s, "
-        "publication_name: q, emit_update_before_row: 'false'}",
-        {"transforms.n_kinds": {"set": {"_gs_op": "_op"}}},
+        "publication_name: q, emit_update_before_row: 'true'}",
+        {
+            "sources.n_records": {"before_updates": True},
+            "transforms.n_kinds": {"set": {"_gs_op": "CASE WHEN _op = 'ub' THEN 'd' ELSE _op END"}},
+        },
     ),
     (
         "{type: acme.orders, primary_key: id, options: {interval: 5s}, telemetry: "

@@ -23,7 +23,9 @@ class ConnectionConfig(ServerConfig):
 
 
 class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
-    of_changes: ClassVar[tuple[str, ...]] = ("slot", "publication", *ChangesConfig.of_changes)
+    of_changes: ClassVar[tuple[str, ...]] = (
+        "slot", "publication", "before_updates", *ChangesConfig.of_changes
+    )  # fmt: skip
 
     slot: str | None = Field(default=None, pattern=r"^[a-z0-9_]{1,63}$")
     """The replication slot, which is created if it is missing. `penstock_PIPELINE_NODE` by
@@ -31,6 +33,9 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
     publication: str | None = None
     """The publication of the table, which is created if it is missing. Named as the slot by
     default."""
+    before_updates: bool = False
+    """Reads the row before each update, too, as the change `ub`, without generated columns. The
+    table needs REPLICA IDENTITY FULL."""
 
     @field_validator("publication")
     @classmethod
