@@ -95,8 +95,8 @@ _FUNCTIONS: Mapping[str, str] = {
     "scalar functions of DataFusion": "the same answers, or a difference in the table of functions",
     "aggregates of DataFusion": "the same answers, or a difference in the table of functions",
     "approx_distinct": "HyperLogLog++ with an error of about 1 %",
-    "approx_percentile_cont, approx_median": "a value of the input, whose rank differs by at most "
-    "0.01 %; DataFusion interpolates between the centroids of a t-digest",
+    "approx_percentile_cont, approx_median": "the same of up to 85 values; of more the value "
+    "whose rank differs by at most 0.01 %, where DataFusion interpolates between centroids",
     "functions of JSON": "the same",
     "extract_json, extract_json_string, get_first_json_object": "the same",
     "multi_hash": "16 bytes, of another algorithm",
