@@ -184,11 +184,11 @@ def test_rows_before_updates(db: Any, changes: Any) -> None:
     db.execute("INSERT INTO t VALUES (1, 'a')")
     changes = changes(before_updates=True)
     changes.start()
-    changes.until(lambda: len(changes.rows) == 1)
+    changes.until(lambda: changes.table() == rows_of(db))
     db.execute("UPDATE t SET v = 'b'")
     db.execute("UPDATE t SET id = 2")
     db.execute("DELETE FROM t")
-    changes.until(lambda: len(changes.rows) == 6)
+    changes.until(lambda: changes.table() == {})
     assert [(row["_op"], row["id"], row["v"]) for row in changes.rows] == [
         ("i", 1, "a"), ("ub", 1, "a"), ("u", 1, "b"), ("d", 1, "b"), ("i", 2, "b"), ("d", 2, "b")
     ]  # fmt: skip

@@ -615,3 +615,19 @@ def test_metadata_as_a_function(tmp_path: Path) -> None:
     script = f"CREATE TABLE a (id INT, {column}) WITH ({KAFKA}, format = 'json');\nSELECT o FROM a"
     source = nodes(tmp_path, script, "sources")
     assert (source["metadata"], source["metadata_types"]) == ({"o": "offset"}, {"o": "BIGINT"})
+
+
+def test_options_without_effect_are_warnings(tmp_path: Path) -> None:
+    script = (
+        "CREATE TABLE i (a INT) WITH (connector = 'sse', endpoint = 'http://h', format = 'json', "
+        "framing = 'newline', 'framing.newline.max_length' = 9, event_time_field = 'a');\n"
+        "CREATE TABLE o (a INT) WITH (connector = 'filesystem', path = 'x', format = 'parquet', "
+        "type = 'sink', 'filename.strategy' = 'ulid', 'filename.prefix' = 'p');\n"
+        "INSERT INTO o SELECT a FROM i;\n"
+    )
+    (tmp_path / "x.sql").write_text(script)
+    warnings = load([tmp_path / "x.sql"]).warnings
+    assert [(each.code, each.message.partition(": ")[0]) for each in warnings] == [
+        ("unused-option", 'the option "framing.newline.max_length" has no effect'),
+        ("unused-option", 'the option "filename.strategy" has no effect'),
+    ]
