@@ -65,11 +65,12 @@ def resolve(
 
 def builtin_functions(text: str) -> Iterator[Function]:
     """Yields the functions of Penstock that a text calls, also those of its translation."""
+    lowered = text.lower()
     for typed in TYPED_FUNCTIONS:
-        if typed.name in text:
+        if any(name in lowered for name in (typed.name, *typed.callers)):
             parameters = tuple(Parameter(name, None) for name in typed.parameters)
             yield Function(typed.name, parameters=parameters, sql=typed.sql, cases=typed.cases)
-    if any(name in text.lower() for name in (FIND_VALUES, *PATH_FUNCTIONS)):
+    if any(name in lowered for name in (FIND_VALUES, *PATH_FUNCTIONS)):
         yield JSON_PATH_VALUES
 
 

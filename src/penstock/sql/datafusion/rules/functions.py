@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.sql.datafusion.typed_functions import TYPEOF
 from penstock.sql.text.calls import rewrite_call
 from penstock.sql.text.edits import DialectError, Edit
 from penstock.sql.text.sql import Sql
 
 _NAMES = {
     "approx_distinct": "approx_count_distinct",
-    "arrow_typeof": "typeof",
+    "arrow_typeof": TYPEOF,
     "covar": "covar_samp",
     "datetrunc": "date_trunc",
     "ends_with": "endswith",
