@@ -28,7 +28,9 @@ _CATALYST = "org.apache.spark.sql.catalyst.expressions"
 _RANDOM = (f"{_CATALYST}.Nondeterministic", f"{_CATALYST}.ExpressionWithRandomSeed")
 _AGGREGATE = f"{_CATALYST}.aggregate.AggregateFunction"
 _EXAMPLE = re.compile(r"^\s*>\s*(SELECT.*?);\s*$", re.MULTILINE | re.DOTALL)
-_USAGE = re.compile(r"^[ \t]*(\S[^\n]*?) +- +(.*?)(?=\n\s*\n|\n[ \t]*\S+\([^\n]*\) +- )", re.MULTILINE | re.DOTALL)
+_USAGE = re.compile(
+    r"^[ \t]*(\S[^\n]*?) +- +(.*?)(?=\n\s*\n|\n[ \t]*\S+\([^\n]*\) +- )", re.MULTILINE | re.DOTALL
+)
 """A form of a function and its documentation."""
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _HEADER = '''\
@@ -118,7 +120,6 @@ class Registry:
                 if self.reads_clock(f"SELECT {name}"):
                     sets["CLOCKS_WITHOUT_PARENTHESES"].add(name)
         return sets
-
 
     def usages(self) -> dict[str, list[list[str]]]:
         """Returns the forms of each function, each with the sentences of its documentation."""

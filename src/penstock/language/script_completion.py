@@ -103,9 +103,7 @@ class ScriptCompleter:
         )  # fmt: skip
         if found is None:
             return None
-        return Completions(
-            self.document.range(start + found[0], start + found[1]), tuple(found[2])
-        )
+        return Completions(self.document.range(start + found[0], start + found[1]), tuple(found[2]))
 
     def _in_columns(self, statement: ScriptStatement, index: int) -> Completions:
         assert statement.columns is not None
@@ -213,5 +211,3 @@ def _add(holder: Entry, step: str) -> Entry:
     entry = Entry(step, holder.indent + 2, 0, 0, 0, 0, holder)
     holder.children.append(entry)
     return entry
-
-

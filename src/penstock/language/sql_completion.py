@@ -67,7 +67,7 @@ def _items(
     if scope.qualifier is not None:
         yield from _qualified(scope.qualifier, known, relations)
         return
-    if scope.clause == "expression" or scope.clause == "keyword" and known and scope.word:
+    if scope.clause == "expression" or (scope.clause == "keyword" and known and scope.word):
         yield from _columns(scope, known)
     if scope.clause != "expression" and not known:
         yield _QUERY

@@ -121,9 +121,7 @@ class YamlCompleter:
             known.name, "option", text, option_detail(known), option_text(known), "$0" in text
         )
 
-    def _of_keys(
-        self, names: Iterable[tuple[str, str]], place: YamlPlace
-    ) -> Iterator[Completion]:
+    def _of_keys(self, names: Iterable[tuple[str, str]], place: YamlPlace) -> Iterator[Completion]:
         colon = ": " if self._needs_colon(place) else ""
         yield from (Completion(name, "option", name + colon, detail) for name, detail in names)
 

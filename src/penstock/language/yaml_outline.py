@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from penstock.language.document import Document
 from penstock.language.yaml_flow import find_end, read_flow
@@ -74,6 +75,7 @@ class Entry:
             pending += reversed(entry.children)
 
 
+@lru_cache(maxsize=4)
 def read_outline(document: Document) -> Entry:
     """Returns the root of the outline of a text."""
     return _Reader(document).read()

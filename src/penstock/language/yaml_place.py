@@ -54,7 +54,9 @@ def _is_in_text(entry: Entry, document: Document, index: int) -> bool:
 
 def _is_inside(document: Document, entry: Entry, index: int) -> bool:
     """Returns whether an index is between the brackets of a flow value."""
-    is_closed = document.text[entry.value_end - 1] in "}]" and entry.value_end > entry.value_start + 1
+    is_closed = (
+        document.text[entry.value_end - 1] in "}]" and entry.value_end > entry.value_start + 1
+    )
     end = entry.value_end - 1 if is_closed else entry.value_end
     return entry.value_start < index <= end
 

@@ -145,9 +145,7 @@ async def _look(editor: Editor) -> None:
     editor.change(RIGHT)
     assert await editor.diagnostics() == []
     place = types.Position(6, 12)
-    shown = await editor.client.text_document_hover_async(
-        types.HoverParams(editor.document, place)
-    )
+    shown = await editor.client.text_document_hover_async(types.HoverParams(editor.document, place))
     assert shown and isinstance(shown.contents, types.MarkupContent)
     assert "id BIGINT" in shown.contents.value
     target = await editor.client.text_document_definition_async(
