@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from penstock.sql.datafusion.rules.functions import NAMES
 from penstock.sql.dialect.window_calls import FORMS
+from penstock.sql.functions import BUILTINS
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def function_help() -> dict[str, FunctionHelp]:
         for name, other in NAMES.items()
         if other in spark
     }  # fmt: skip
-    return {**aliases, **spark, **windows, _CALENDAR.name: _CALENDAR}
+    rows = {name: FunctionHelp(name, (f"{name}(...)",), "Returns rows.") for name in BUILTINS}
+    return {**rows, **aliases, **spark, **windows, _CALENDAR.name: _CALENDAR}
 
 
 def _of_usages(name: str, usages: list[list[str]]) -> FunctionHelp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,11 @@ class Planned:
     """The nodes of all files of the pipeline: name, kind, type and file."""
     errors: tuple[PenstockError, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """The names of nodes and functions."""
+        return {name for name, _, _, _ in self.nodes} | {each.name for each in self.functions}
+
 
 _PLANNED: OrderedDict[Path, Planned] = OrderedDict()
 _NOTHING = Planned("", {}, (), ())
@@ -64,10 +69,13 @@ def remember(
     return found
 
 
-def planned(document: Document) -> Planned:
-    """Returns the facts of the last plan of a file. Without one the text is planned."""
+def planned(document: Document, names: Set[str]) -> Planned:
+    """Returns the facts of the last plan of a file, or of the text.
+
+    The text is planned if the last plan has not all of the `names` of its nodes and functions.
+    """
     known = _PLANNED.get(document.path)
-    if known is not None:
+    if known is not None and (known.text == document.text or names <= known.names):
         return known
     with unsaved({document.path: document.text}):
         partial, errors = app.partial_plan(document.path)
@@ -110,7 +118,12 @@ class Reading:
     @cached_property
     def planned(self) -> Planned:
         """The facts of the last plan."""
-        return planned(self.document)
+        if self.language == "sql":
+            functions = {each.name for each in self.statements if each.kind == "function"}
+        else:
+            section = self.root.child("functions")
+            functions = {str(each.step) for each in section.children} if section else set()
+        return planned(self.document, functions | {node.name for node in self.nodes})
 
     @cached_property
     def nodes(self) -> list[Relation]:

@@ -113,13 +113,14 @@ class LocalPipelines:
         """Returns the file of a pipeline. Raises UserError for an unknown name."""
         known = pipeline_files(self._root)
         paths = [str(path.relative_to(self._root)) for path in known]
+        stems = [path.stem for path in known]
         found = [path for path, text in zip(known, paths, strict=True) if name in (text, path.stem)]
         if len(found) == 1:
             return found[0]
         reason = "no pipeline" if not found else f"{len(found)} pipelines"
         raise UserError(
             f'the directory has {reason} "{name}"', code="unknown-pipeline",
-            hint="Use the path of the file." if found else did_you_mean(name, paths),
+            hint="Use the path of the file." if found else did_you_mean(name, [*stems, *paths]),
         )  # fmt: skip
 
     def _new_path(self, name: str) -> Path:

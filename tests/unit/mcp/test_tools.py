@@ -19,11 +19,16 @@ name: shop
 sources:
   orders:
     type: generate
-    count: 3
+    rows: 3
     fields: {id: {type: sequence}}
 sinks:
   out: {type: files, from: orders, path: out, format: json}
-  db: {type: postgres, from: orders, table: t, host: db, user: u, password: "${DB_PASSWORD}"}
+  db:
+    type: postgres
+    from: orders
+    table: t
+    url: postgresql://db/shop
+    auth: {username: ann, password: "${DB_PASSWORD}"}
 """
 WRONG = PIPELINE.replace("type: generate", "type: generat")
 WRITES = {"write_pipeline", "replay_dead_letters"}
@@ -93,7 +98,7 @@ def test_reading(directory: Path) -> None:
 
 def test_secrets_and_sizes(directory: Path) -> None:
     """No answer has a secret that the pipeline reads, and long answers are cut."""
-    wrong = PIPELINE.replace("host: db", "host: db-${DB_PASSWORD}-${NONE}")
+    wrong = PIPELINE.replace("table: t", "table: ${DB_PASSWORD}-${NONE}")
     long = PIPELINE + "".join(f"  s{i}: {{type: prin, from: orders}}\n" for i in range(400))
 
     async def test(assistant: Assistant) -> None:
@@ -114,7 +119,7 @@ def test_writing(directory: Path) -> None:
         assert await assistant.tools() >= WRITES
         found = await assistant.call("write_pipeline", name="shop", text=WRONG)
         assert not found["written"] and (directory / "shop.yaml").read_text() == PIPELINE
-        new = PIPELINE.replace("count: 3", "count: 4")
+        new = PIPELINE.replace("rows: 3", "rows: 4")
         assert (await assistant.call("write_pipeline", name="sub/new.yaml", text=new))["written"]
         assert (directory / "sub" / "new.yaml").read_text() == new
         for path in ("../new.yaml", "/tmp/new.yaml", ".git/config.yaml", "new.py"):
