@@ -52,7 +52,8 @@ class CheckedNode:
 class CheckResult:
     """The result of a check. `plan` is None if the files are invalid.
 
-    `partial` is the valid part of the plan; None without one. `changes` are those since the last run; a change that the state does not support is an error.
+    `partial` is the valid part of the plan; None without one. `changes` are those since the last
+    run; a change that the state does not support is an error.
     """
 
     level: Level

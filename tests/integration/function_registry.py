@@ -1,7 +1,7 @@
 """Spark's functions that keep state, depend on chance or read the clock.
 
-`.venv/bin/python tests/integration/function_registry.py` writes `penstock/sql/functions.py`, and the
-usages of all functions, `penstock/language/function_usages.json`.
+`.venv/bin/python tests/integration/function_registry.py` writes `penstock/sql/functions.py`, and
+the usages of all functions, `penstock/language/function_usages.json`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _RANDOM = (f"{_CATALYST}.Nondeterministic", f"{_CATALYST}.ExpressionWithRandomSe
 _AGGREGATE = f"{_CATALYST}.aggregate.AggregateFunction"
 _EXAMPLE = re.compile(r"^\s*>\s*(SELECT.*?);\s*$", re.MULTILINE | re.DOTALL)
 _USAGE = re.compile(
-    r"^[ \t]*(\S[^\n]*?) +- +(.*?)(?=\n\s*\n|\n[ \t]*\S+\([^\n]*\) +- )", re.MULTILINE | re.DOTALL
+    r"^[ \t]*(\S[^\n]*?) +- +(.*?)(?=\n\s*\n|\n[ \t]*\S+\([^\n]*\) +- )",
+    re.MULTILINE | re.DOTALL,
 )
 """A form of a function and its documentation."""
 _TAG = re.compile(r"</?[a-z][^>]*>")

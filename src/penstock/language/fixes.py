@@ -18,7 +18,7 @@ _NEEDS = re.compile(r" needs \"(?P<name>[^\"]+)\"\Z")
 
 
 def fixes_of(error: PenstockError, document: Document) -> tuple[Fix, ...]:
-    """Returns the fixes of an error, the most likely one first. `document` is the file of `where`."""
+    """Returns the fixes of an error, the most likely one first. `document` is its file."""
     if error.where is None:
         return ()
     return tuple(_fixes(error, document))

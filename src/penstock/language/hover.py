@@ -28,7 +28,8 @@ def hover(reading: Reading, index: int) -> Hover | None:
     word = word_at(document, index)
     texts = [*_errors(reading, document.position(index))]
     if word is not None:
-        found = _in_script(reading, *word) if reading.language == "sql" else _in_yaml(reading, index, word)  # fmt: skip
+        is_script = reading.language == "sql"
+        found = _in_script(reading, *word) if is_script else _in_yaml(reading, index, word)
         texts += [found] if found else []
     if not texts:
         return None

@@ -73,10 +73,10 @@ def options_at(holder: Entry, root: Entry) -> dict[str, KnownOption]:
                     KnownOption(option, tuple(field.values), is_map, inner is found.component)
                 )
     known.sort(key=lambda each: (each.name != "type", not each.option.required, not each.of_type))
-    found: dict[str, KnownOption] = {}
+    by_name: dict[str, KnownOption] = {}
     for each in known:
-        found.setdefault(each.name, each)
-    return found
+        by_name.setdefault(each.name, each)
+    return by_name
 
 
 def holder_of(entry: Entry, root: Entry) -> Holder:
@@ -102,7 +102,9 @@ def _node(entry: Entry, root: Entry, kind: Kind, shared: type[BaseModel], below:
     node = _above(entry, below)
     trail = _with_tags(entry, below)
     component = component_model(kind, node_type(node, root))
-    models = (shared,) if component is None else (component, shared)
+    models: tuple[type[BaseModel], ...] = (shared,)
+    if component is not None:
+        models = (component, shared)
     if trail:
         models = tuple(each for each in models if str(trail[0]) in fields_at(each, ()))
         return Holder(models, trail)

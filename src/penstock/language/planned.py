@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
@@ -49,7 +50,7 @@ def _columns(
 
 
 def _of_batches(
-    node: Node, transform: Transform[object], schemas: dict[str, pa.Schema]
+    node: Node, transform: Transform[Any], schemas: dict[str, pa.Schema]
 ) -> tuple[Column, ...] | None:  # fmt: skip
     """Returns the columns of a transform of Arrow batches, if the types of its input are known."""
     if len(node.inputs) != 1 or node.inputs[0] not in schemas:

@@ -1,4 +1,4 @@
-"""The nodes of a file that SQL reads and writes, with their columns as far as the text shows them."""
+"""The nodes of a pipeline, with their columns as far as the text or its plan shows them."""
 
 from __future__ import annotations
 

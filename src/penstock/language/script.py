@@ -11,7 +11,7 @@ from penstock.language.relations import Kind, Relation, declared_columns
 from penstock.sql.text.quoting import CLOSED, statement_end
 
 Span = tuple[int, int]
-_PIECE = re.compile(rf"(?P<skip>{CLOSED.pattern})|(?P<word>[A-Za-z_]\w*)|(?P<sign>[()])", re.DOTALL)  # fmt: skip
+_PIECE = re.compile(rf"(?P<skip>{CLOSED.pattern})|(?P<word>[A-Za-z_]\w*)|(?P<sign>[()])", re.DOTALL)
 _NAME = r"(?P<name>[A-Za-z_]\w*|`[^`]+`|\"[^\"]+\")"
 _HEAD = re.compile(
     rf"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*(?:(?P<create>CREATE)\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?"

@@ -34,13 +34,15 @@ _TYPES = (
     "STRING", "TIMESTAMP", "ARRAY<STRING>", "MAP<STRING, STRING>", "STRUCT<name: STRING>",
     "PRIMARY KEY", "NOT NULL", "WATERMARK FOR",
 )  # fmt: skip
-_STATEMENTS = (
-    ("CREATE TABLE", "CREATE TABLE ${1:name} (${2:id BIGINT}) WITH (\n  connector = '${3:files}',\n  $0\n);"),
-    ("CREATE VIEW", "CREATE VIEW ${1:name} AS\nSELECT ${2:*} FROM ${3:source};"),
-    ("INSERT INTO", "INSERT INTO ${1:table}\nSELECT ${2:*} FROM ${3:source};"),
-    ("CREATE FUNCTION", "CREATE FUNCTION ${1:name}(${2:x DOUBLE}) RETURNS ${3:DOUBLE} RETURN ${0:x};"),
-    ("SET", "SET ${1:name} = '${2:value}';"),
-)  # fmt: skip
+_STATEMENTS = {
+    "CREATE TABLE": "CREATE TABLE ${1:name} (${2:id BIGINT}) WITH (\n"
+    "  connector = '${3:files}',\n  $0\n);",
+    "CREATE VIEW": "CREATE VIEW ${1:name} AS\nSELECT ${2:*} FROM ${3:source};",
+    "INSERT INTO": "INSERT INTO ${1:table}\nSELECT ${2:*} FROM ${3:source};",
+    "CREATE FUNCTION": "CREATE FUNCTION ${1:name}(${2:x DOUBLE}) RETURNS ${3:DOUBLE}\n"
+    "RETURN ${0:x};",
+    "SET": "SET ${1:name} = '${2:value}';",
+}
 _OF_CLAUSES = frozenset({"type", "from", "schema", "primary_key", "watermark", "operation_column"})
 """The options of nodes that a statement has as clauses."""
 
@@ -87,7 +89,7 @@ class ScriptCompleter:
     def _statements(self) -> Iterator[Completion]:
         yield from (
             Completion(label, "snippet", text, "statement", snippet=True)
-            for label, text in _STATEMENTS
+            for label, text in _STATEMENTS.items()
         )
         yield from (Completion(word, "keyword", word) for word in ("SELECT", "WITH"))
 
@@ -156,7 +158,8 @@ class ScriptCompleter:
         taken = {each.name for each in statement.given} - {current}
         _, known = self.known_options(statement)
         if "connector" not in taken:
-            yield Completion("connector", "option", "connector = '$1'", "text, required", snippet=True)  # fmt: skip
+            text = "connector = '$1'"
+            yield Completion("connector", "option", text, "text, required", snippet=True)
         for name, option in known.items():
             if name not in taken:
                 value = "$1" if option.option.type in _PLAIN else "'$1'"

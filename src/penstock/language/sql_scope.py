@@ -22,7 +22,9 @@ ColumnsOf = Callable[[str], Sequence[Column] | None]
 _PLACEHOLDER = "_cursor_"
 _WORD = re.compile(r"\w*\Z")
 _REST = re.compile(r"\w*")
-_PIECE = re.compile(rf"{CLOSED.pattern}|(?P<open>['\"`]|/\*)|(?P<word>\w+)|(?P<sign>[()\[\]])", re.DOTALL)  # fmt: skip
+_PIECE = re.compile(
+    rf"{CLOSED.pattern}|(?P<open>['\"`]|/\*)|(?P<word>\w+)|(?P<sign>[()\[\]])", re.DOTALL
+)
 _ENDS_CALL = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "JOIN"})
 _TAKES_FROM = frozenset({"EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
 _BEFORE_RELATION = frozenset({"FROM", "JOIN", "INTO"})
@@ -142,7 +144,9 @@ def _is_call(name: str) -> bool:
     return name.isidentifier() and name not in _TAKES_FROM
 
 
-def _enclosing(sql: Sql, query: Query, at: int, depth: int = 0) -> tuple[list[Select], dict[str, Query]]:  # fmt: skip
+def _enclosing(
+    sql: Sql, query: Query, at: int, depth: int = 0
+) -> tuple[list[Select], dict[str, Query]]:
     """Returns the selects around a token, the innermost last, and the tables that they may read."""
     ctes = dict(query.ctes)
     for inner in _queries_in(sql, query):
@@ -252,10 +256,11 @@ class _Columns:
         tokens = self._sql.tokens[first:last]
         if not tokens:
             return ""
-        if self._sql.word(first) in ("CAST", "TRY_CAST") and self._sql.closing.get(first + 1) == last - 1:  # fmt: skip
+        is_call = last - first > 1 and self._sql.closing.get(first + 1) == last - 1
+        if is_call and self._sql.word(first) in ("CAST", "TRY_CAST"):
             kind = next((i for i in range(last - 2, first, -1) if self._sql.word(i) == "AS"), last)
             return self._sql.slice(kind + 1, last - 1).upper()
-        if last - first > 1 and self._sql.closing.get(first + 1) == last - 1:
+        if is_call:
             return _TYPES.get(tokens[0].value.lower(), "")
         if not all(t.is_name or t.is_sign(".") for t in tokens) or len(tokens) > 3:
             return ""

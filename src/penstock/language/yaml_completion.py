@@ -95,9 +95,9 @@ class YamlCompleter:
             yield from _new_nodes(_KINDS[str(holder.step)], self._needs_colon(place))
         if holder.route[:1] == ("tests",) and holder.step in ("given", "expect"):
             yield from self._nodes_of_tests(holder, taken, place)
-        if is_column_option(holder) and not holder.route[:1] == ("tests",):
+        if is_column_option(holder) and holder.route[:1] != ("tests",):
             yield from self._columns(holder, taken)
-        if holder.step in ("phases",) or self._is_list(holder):
+        if holder.step == "phases" or self._is_list(holder):
             return
         for known in options_at(holder, self._root).values():
             if known.name not in taken:
@@ -219,8 +219,8 @@ def column_owners(entry: Entry) -> tuple[str, ...]:
 def _new_nodes(kind: Kind, needs_colon: bool) -> Iterator[Completion]:
     """Yields snippets of nodes with their required options."""
     for type_ in types(kind) if needs_colon else ():
-        names = [*(["from"] if kind != "source" else []), *type_options(kind, type_)]
-        names = [n for n in dict.fromkeys(names) if kind != "transform" or type_ != "sql" or n != "from"]  # fmt: skip
+        has_input = kind != "source" and (kind, type_) != ("transform", "sql")
+        names = dict.fromkeys([*(["from"] if has_input else []), *type_options(kind, type_)])
         lines = [f"  {name}: ${{{number}}}" for number, name in enumerate(names, 2)]
         text = "\n".join([f"${{1:{type_}}}:", f"  type: {type_}", *lines])
         yield Completion(type_, "snippet", text, f"new {kind}", snippet=True)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock.language.yaml_outline import Entry
 
-_PART = re.compile(r"""[{}\[\],]|"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:[^\s,{}\[\]"'#]|(?<=\S)#)+|\s+|#[^\n]*|.""", re.DOTALL)  # fmt: skip
+_PART = re.compile(
+    r"""[{}\[\],]|"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:[^\s,{}\[\]"'#]|(?<=\S)#)+|\s+|#[^\n]*|.""",
+    re.DOTALL,
+)
 MAX_DEPTH = 50
 """Maps and lists that are nested deeper have no entries."""
 _NEXT_KEY = re.compile(r"\n( *)[^\s#{}\[\],][^\n{}\[\],]*:(?:[ \t]|\n|$)")

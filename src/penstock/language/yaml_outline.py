@@ -16,7 +16,8 @@ from penstock.language.yaml_flow import find_end, read_flow
 
 Step = str | int
 _KEY = re.compile(
-    r"""(?P<key>"[^"]*"|'[^']*'|[^\s#&*!|>'"%@`{}\[\],:-][^:#{}\[\]]*?|-[^\s:][^:#]*?)[ \t]*:(?=[ \t]|$)"""
+    r"""(?P<key>"[^"]*"|'[^']*'|[^\s#&*!|>'"%@`{}\[\],:-][^:#{}\[\]]*?|-[^\s:][^:#]*?)"""
+    r"""[ \t]*:(?=[ \t]|$)"""
 )
 _BLANKS = re.compile(r"[ \t]*")
 _DASH = re.compile(r"-(?:[ \t]+|$)")

@@ -1,4 +1,4 @@
-"""The place of a cursor in the outline of a YAML text: a key or a value, and the part to replace."""
+"""The place of a cursor in the outline of a YAML text: a key or a value."""
 
 from __future__ import annotations
 
@@ -54,9 +54,8 @@ def _is_in_text(entry: Entry, document: Document, index: int) -> bool:
 
 def _is_inside(document: Document, entry: Entry, index: int) -> bool:
     """Returns whether an index is between the brackets of a flow value."""
-    is_closed = (
-        document.text[entry.value_end - 1] in "}]" and entry.value_end > entry.value_start + 1
-    )
+    is_open = entry.value_end - entry.value_start < 2
+    is_closed = not is_open and document.text[entry.value_end - 1] in "}]"
     end = entry.value_end - 1 if is_closed else entry.value_end
     return entry.value_start < index <= end
 

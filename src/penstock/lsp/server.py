@@ -29,6 +29,7 @@ _TRIGGERS = [".", ":", " ", "'", "{", "[", ","]
 _SEVERITIES = (
     ("errors", types.DiagnosticSeverity.Error), ("warnings", types.DiagnosticSeverity.Warning),
 )  # fmt: skip
+AtPosition = types.CompletionParams | types.HoverParams | types.DefinitionParams
 Fixes = list[tuple[types.Diagnostic, list[dict[str, Any]]]]
 """Diagnostics, each with its fixes."""
 
@@ -63,7 +64,7 @@ class PenstockServer(LanguageServer):
         try:
             return document, await self.call("check", document, CHECK_SECONDS)
         except PenstockError as error:
-            facts = {**error.fields(), "file": None, "line": None, "fixes": []}
+            facts: dict[str, Any] = {**error.fields(), "file": None, "line": None, "fixes": []}
             return document, {"errors": [facts], "warnings": []}
 
     def publish(self, uri: str, result: tuple[Document, dict[str, Any]] | None) -> None:
@@ -92,7 +93,7 @@ class PenstockServer(LanguageServer):
         )  # fmt: skip
 
     async def ask(
-        self, operation: str, params: types.TextDocumentPositionParams
+        self, operation: str, params: AtPosition
     ) -> tuple[Document, dict[str, Any]] | None:
         """Performs an operation at a position. None without an answer in time."""
         document = self.document(params.text_document.uri)

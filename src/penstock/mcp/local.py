@@ -28,7 +28,7 @@ class LocalPipelines:
     def __init__(self, directory: Path, workers: WorkerPool) -> None:
         self._root, self._workers = directory.resolve(), workers
 
-    def list(self) -> list[Facts]:
+    def all(self) -> list[Facts]:
         """Returns the pipelines, by file."""
         return [
             {"name": path.stem, "file": str(path.relative_to(self._root))}

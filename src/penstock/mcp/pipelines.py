@@ -10,7 +10,7 @@ Facts = dict[str, Any]
 class Pipelines(Protocol):
     """Pipelines by name. All methods raise PenstockError."""
 
-    def list(self) -> list[Facts]:
+    def all(self) -> list[Facts]:
         """Returns the pipelines, each with at least its name and its file."""
         ...
 

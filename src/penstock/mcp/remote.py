@@ -12,9 +12,10 @@ class RemotePipelines:
     def __init__(self, client: ServerClient) -> None:
         self._client = client
 
-    def list(self) -> list[Facts]:
+    def all(self) -> list[Facts]:
         """Returns the pipelines with their health, the worst first."""
-        return self._client.get_facts("pipelines")
+        found: list[Facts] = self._client.get_facts("pipelines")
+        return found
 
     def read(self, name: str) -> Facts:
         """Returns the text of a pipeline, its file and its version."""
@@ -49,8 +50,8 @@ class RemotePipelines:
         if found is None:
             body = {"name": name, "text": text, "note": note}
             return self._client.post_facts("pipelines", body)
-        body = {"text": text, "note": note, "base": found.version or 0}
-        return self._client.post_facts(f"pipelines/{found.id}/apply", body)
+        path, base = f"pipelines/{found.id}/apply", found.version or 0
+        return self._client.post_facts(path, {"text": text, "note": note, "base": base})
 
     def replay(self, name: str, ids: list[str] | None) -> Facts:
         """Replays dead letters of a stopped pipeline."""

@@ -81,7 +81,7 @@ def _add_reading(server: MCPServer, pipelines: Pipelines) -> None:
     @add
     def list_pipelines() -> list[dict[str, Any]]:
         """Lists the pipelines; those of a server with their health, the worst first."""
-        return pipelines.list()
+        return pipelines.all()
 
     @add
     def read_pipeline(name: Name) -> dict[str, Any]:

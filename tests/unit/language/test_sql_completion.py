@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from service_texts import SQL, complete, completed, hover, labels
 
 from penstock.language.functions import function_help
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.functions import BUILTINS
-from service_texts import SQL, complete, completed, hover, labels
 
 TABLES = """\
 CREATE TABLE orders (id INT, customer STRING, at TIMESTAMP) WITH (connector = 'files', path = 'x');
@@ -31,7 +31,7 @@ def found(query: str) -> list[str]:
         ("SELECT * FROM orders o WHERE o.id = 1 AND o.|~", ["id", "customer", "at"]),
         ("WITH q AS (SELECT id AS k FROM orders) SELECT q.|~ FROM q", ["k"]),
         ("SELECT * FROM (SELECT who FROM sums) x WHERE x.|~", ["who"]),
-        ("SELECT * FROM sums WHERE EXISTS (SELECT 1 FROM orders WHERE orders.|~", ["id", "customer"]),
+        ("SELECT * FROM sums WHERE EXISTS (SELECT 1 FROM orders o WHERE o.|~", ["id"]),
         ("INSERT INTO orders (|~", ["id", "customer", "at"]),
         ("SELECT id AS key FROM orders GROUP BY ke|~", ["key"]),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from service_texts import SOURCES, complete, completed, labels
 
 KAFKA = "sources:\n  clicks:\n    type: kafka\n"
@@ -33,13 +32,13 @@ def test_an_option_has_its_documentation() -> None:
     [
         ("sources:\n  a: {type: kafka, bro|~", "brokers"),
         ("sources:\n  a: {type: files, format: {type: csv, deli|~}}\n", "delimiter"),
-        ("sources:\n  a:\n    type: files\n    format:\n      type: csv\n      deli|~\n", "delimiter"),
+        ("sources:\n  a:\n    format:\n      type: csv\n      deli|~\n", "delimiter"),
         ("connections:\n  k:\n    type: kafka\n    bro|~", "brokers"),
-        ("sources:\n  h:\n    type: hybrid\n    phases:\n      - type: kafka\n        bro|~", "brokers"),
+        ("sources:\n  h:\n    type: hybrid\n    phases:\n    - {type: kafka, bro|~", "brokers"),
         ("dead_letter:\n  type: kafka\n  bro|~", "brokers"),
         ("runtime:\n  trig|~", "trigger"),
         ("tests:\n  - nam|~", "name"),
-        ("connections:\n  k: {type: kafka}\nsources:\n  a:\n    connection: k\n    topi|~", "topic"),
+        ("connections:\n  k: {type: kafka}\nsources:\n  a: {connection: k, topi|~", "topic"),
         ("sinks:\n  o:\n    type: kafka\n    batch:\n      max_rec|~", "max_records"),
     ],
 )  # fmt: skip
@@ -94,7 +93,8 @@ def test_columns_follow_from_transforms() -> None:
 def test_sql_in_values() -> None:
     query = f"{SOURCES}transforms:\n  t:\n    type: sql\n    sql: |\n      SELECT "
     assert labels(f"{query}|~ FROM orders\n")[:3] == ["id", "customer", "at"]
-    assert labels(f"{query}n.|~\n      FROM orders JOIN names n USING (customer)\n") == ["customer", "name"]  # fmt: skip
+    joined = f"{query}n.|~\n      FROM orders JOIN names n USING (customer)\n"
+    assert labels(joined) == ["customer", "name"]
     condition = f"{SOURCES}transforms:\n  t: {{type: filter, from: orders, where: cust|~}}\n"
     assert labels(condition)[0] == "customer"
     quoted = (

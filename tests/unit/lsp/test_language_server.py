@@ -35,7 +35,7 @@ class Editor:
         self.version = 0
         self.published: asyncio.Queue[list[types.Diagnostic]] = asyncio.Queue()
 
-        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
         def published(params: types.PublishDiagnosticsParams) -> None:
             if params.uri == self.uri:
                 self.published.put_nowait([*params.diagnostics])
@@ -94,7 +94,7 @@ async def editor(directory: Path) -> AsyncIterator[Editor]:
     finally:
         with suppress(ProcessLookupError):
             process.kill()
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]
 
 
 def run(directory: Path, test: Callable[[Editor], Coroutine[Any, Any, None]]) -> None:
@@ -120,7 +120,7 @@ def test_a_session(tmp_path: Path) -> None:
         assert fix.title == "Change to orders" and fix.is_preferred
         assert fix.edit and fix.edit.changes
         (edit,) = fix.edit.changes[editor.uri]
-        assert (edit.new_text, edit.range) == ("orders", second.range)  # type: ignore[union-attr]
+        assert (edit.new_text, edit.range) == ("orders", second.range)
         assert not await editor.fixes(types.Range(types.Position(0, 0), types.Position(0, 1)))
 
         for count in range(20):

@@ -91,7 +91,7 @@ def test_reading(directory: Path) -> None:
         assert "error unknown-type" in found
         assert "did you mean" in await assistant.error("check_pipeline", name="shp")
         assert "no path" in await assistant.error("check_pipeline", name="../x.yaml", text=WRONG)
-        assert "error" in await assistant.error("test_pipeline", name="shop")
+        assert "nope" in await assistant.error("preview_node", name="shop", node="nope")
 
     session(str(directory), test=test)
 

@@ -47,7 +47,7 @@ def _facts_of(plan: Plan) -> Facts:
 
 
 def check(file: Path, level: checks.Level = "static", timeout: float = 30.0) -> Facts:
-    """Returns the result of a check: errors with fixes, warnings, changes since the last run, columns.
+    """Returns the result of a check: errors with fixes, warnings, changes of the plan, columns.
 
     `changes` are those that the state supports and those that it does not.
     """
@@ -78,7 +78,7 @@ def complete(file: Path, line: int, column: int) -> Facts:
 
 
 def hover(file: Path, line: int, column: int) -> Facts:
-    """Returns the documentation of the word at a position of a text: `hover` is None without any."""
+    """Returns the documentation of the word at a position: `hover` is None without any."""
     found = service.hover(_document(file), Position(line, column))
     return {"hover": found and asdict(found)}
 
@@ -134,8 +134,8 @@ def _letter(facts: Mapping[str, Any]) -> Facts:
 OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
-        describe, check, complete, hover, find_definition, list_symbols, list_dead_letters, show_dead_letter, remove_dead_letters,
-        replay_dead_letters,
+        describe, check, complete, hover, find_definition, list_symbols, list_dead_letters,
+        show_dead_letter, remove_dead_letters, replay_dead_letters,
     )
 }  # fmt: skip
 
