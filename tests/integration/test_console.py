@@ -161,6 +161,8 @@ def _complete(page: Page) -> None:
     page.get_by_text("Valid", exact=True).wait_for()
     page.locator(".cm-line").last.hover(position={"x": 90, "y": 8})
     page.locator(".cm-tooltip-hover", has_text="rate").wait_for()
+    page.mouse.move(5, 5)
+    page.locator(".cm-tooltip-hover").wait_for(state="detached")
 
 
 def _type(page: Page, text: str) -> None:
