@@ -14,7 +14,8 @@ const TYPES: Record<Completion["kind"], string> = {
   option: "property", value: "enum", type: "class", node: "namespace", column: "variable",
   function: "function", keyword: "keyword", snippet: "text",
 };
-const AFTER = /[\w.:'"$@{[(,-]\s?$|^\s*$/;
+/** The text before the cursor where completion opens by itself: a word, or a sign that begins a value. */
+const AFTER = /[\w.'"$@{[(]$|[:{[(,-] $/;
 
 /** Completion while typing and by Ctrl-Space, and documentation under the pointer. */
 export function languageService({ path, name }: Subject): Extension {
