@@ -26,7 +26,10 @@ def fixed(text: str, path: Path = YAML) -> list[str]:
         fixes = diagnosis.fixes_of(error)
         assert fixes, error.message
         after = service.diagnose(Document(path, document.edited(fixes[0].edits)))
-        left += [each.message for each in after.result.errors if each.message == error.message]
+        same = (
+            e for e in after.result.errors if e.message == error.message or e.code == "invalid-yaml"
+        )
+        left += [each.message for each in same]
     return left
 
 
