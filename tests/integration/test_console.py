@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console")]
 PASSWORD = "a password of a test"
 SMALL = "name: x\nsources: {a: {type: impulse}}\nsinks: {b: {type: blackhole, from: a}}\n"
+REORDERED = """\
+name: cafe
+sinks:
+  out: {type: files, from: orders, path: out, format: json}
+sources:
+  orders:
+    fields: {id: {type: sequence}}
+    type: gen"""
+"""A pipeline whose last word is not finished."""
 
 
 @pytest.fixture
@@ -68,6 +77,9 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
         assert page.locator(".cm-lintRange-error").all_inner_texts() == ["generat"]
         assert page.get_by_role("button", name="Apply").is_disabled()
         findings += serious_findings(page)
+        _complete(page)
+        _type(page, original.replace("generate", "generat").replace("path: out", "path: later"))
+        page.locator(".cm-lintRange-error").first.wait_for()
         page.locator(".cm-content").press("Control+.")
         page.get_by_text("Valid", exact=True).wait_for()
         page.get_by_label("Note of the version").fill("another path")
@@ -180,6 +192,20 @@ def _log_in_by_code(page: Page, address: str, console: Console) -> None:
     page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name="Set the password").click()
     page.get_by_role("heading", name="Pipelines").wait_for()
+
+
+def _complete(page: Page) -> None:
+    """Completes a type while it is typed, and reads its documentation under the pointer."""
+    _type(page, REORDERED)
+    page.keyboard.type("e")
+    page.locator(".cm-tooltip-autocomplete li", has_text="generate").wait_for()
+    page.locator(".cm-completionInfo", has_text="rate").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("Valid", exact=True).wait_for()
+    page.locator(".cm-line").last.hover(position={"x": 90, "y": 8})
+    page.locator(".cm-tooltip-hover", has_text="rate").wait_for()
+    page.mouse.move(5, 5)
+    page.locator(".cm-tooltip-hover").wait_for(state="detached")
 
 
 def _type(page: Page, text: str) -> None:

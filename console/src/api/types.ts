@@ -35,6 +35,19 @@ export interface Problem {
   line?: number | null;
   column?: number | null;
   length?: number | null;
+  fixes?: Fix[];
+}
+export interface Position { line: number; column: number }
+export interface Range { start: Position; end: Position }
+export interface Fix { title: string; edits: { range: Range; text: string }[] }
+export interface Completions { range: Range; items: Completion[] }
+export interface Completion {
+  label: string;
+  kind: "option" | "value" | "type" | "node" | "column" | "function" | "keyword" | "snippet";
+  text: string;
+  detail: string;
+  documentation: string;
+  snippet: boolean;
 }
 export interface Column { name: string; type: string }
 export interface NodeFacts {

@@ -8,6 +8,7 @@ import { usePageTitle } from "../parts/usePageTitle";
 import { useMay } from "../session/SessionProvider";
 import { PipelineHeader } from "./PipelineHeader";
 import { PipelineTabs } from "./PipelineTabs";
+import "../theme/pageStyles";
 
 const GraphTab = lazy(() => import("./graph/GraphTab"));
 const EditorTab = lazy(() => import("./editor/EditorTab"));

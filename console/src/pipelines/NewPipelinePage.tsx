@@ -50,7 +50,7 @@ export default function NewPipelinePage() {
             <Button type="submit" loading={create.isPending} disabled={!name || !check.result?.ok}>Create</Button>
           </div>
           <div className={classes.text}>
-            <CodeEditor ref={editor} label="Text of the new pipeline" language={SCRIPT.test(text) ? "sql" : "yaml"} text={text} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={setText} />
+            <CodeEditor ref={editor} label="Text of the new pipeline" language={SCRIPT.test(text) ? "sql" : "yaml"} text={text} subject={{ path: "", name: "draft" }} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={setText} />
           </div>
           <ProblemList errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onShow={(each) => editor.current?.show(each)} />
         </section>

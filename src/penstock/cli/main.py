@@ -71,6 +71,8 @@ COMMANDS = (
     Command("list", WRITE, "List the installed sources, transforms, sinks and formats."),
     Command("describe", WRITE, "Describe a source, transform, sink or format."),
     Command("schema", WRITE, "Print the JSON Schema of pipeline files, for editors."),
+    Command("lsp", WRITE, "Start the language server, for an editor."),
+    Command("mcp", WRITE, "Start a server of tools for assistants, by the Model Context Protocol."),
     Command("convert", WRITE, "Print a pipeline as one SQL script or one YAML file."),
     Command("check", INSPECT, "Check a pipeline and report all errors."),
     Command("explain", INSPECT, "Explain a pipeline: columns, queries, state and guarantees."),

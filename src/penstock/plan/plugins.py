@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
-from penstock.core.plugins import BrokenPlugin, broken, failing_place, package_of
+from penstock.core.plugins import BrokenPlugin, broken, entry_points, failing_place, package_of
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.model import Function
 from penstock.sdk import registry

@@ -19,7 +19,9 @@ from penstock.server.workers.pool import WorkerPool
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 CHECK_SECONDS = {"static": 10.0, "plan": 120.0, "connect": 180.0, "sample": 240.0}
+ANSWER_SECONDS = 10.0
 Level = Literal["static", "plan", "connect", "sample"]
+Question = Literal["complete", "hover"]
 
 
 class Changes:
@@ -41,6 +43,19 @@ class Changes:
     def check_new(self, name: str, text: str, level: Level) -> dict[str, Any]:
         """Returns the result of a check of a pipeline that does not exist yet."""
         return self._check(self._new_file(name, text), text, level)
+
+    def ask(self, id: str, operation: Question, text: str, **place: int) -> dict[str, Any]:
+        """Answers a question of an editor about a text of a pipeline."""
+        return self._ask(self._require(id).file, operation, text, place)
+
+    def ask_new(self, name: str, operation: Question, text: str, **place: int) -> dict[str, Any]:
+        """Answers a question of an editor about a pipeline that does not exist yet."""
+        return self._ask(self._new_file(name, text), operation, text, place)
+
+    def _ask(
+        self, file: Path, operation: Question, text: str, place: dict[str, int]
+    ) -> dict[str, Any]:
+        return self._workers.call(operation, file, text=text, timeout=ANSWER_SECONDS, **place)
 
     def _check(self, file: Path, text: str, level: Level) -> dict[str, Any]:
         seconds = CHECK_SECONDS[level]

@@ -143,6 +143,16 @@ class ServerClient:
         found: list[dict[str, Any]] = self._get(f"pipelines/{id}/logs?{query}")
         return found
 
+    def get_facts(self, path: str, **query: Any) -> Any:
+        """Returns the answer to a GET of a path below `/api/v1`, as JSON."""
+        given = urlencode({name: value for name, value in query.items() if value is not None})
+        return self._get(f"{path}?{given}" if given else path)
+
+    def post_facts(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the answer to a POST of a path below `/api/v1`, as JSON."""
+        found: dict[str, Any] = self._post(path, body, timeout=CHECK_TIMEOUT)
+        return found
+
     def _get(self, path: str) -> Any:
         return self._call("GET", path, None, None, self._timeout)
 

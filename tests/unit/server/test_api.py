@@ -24,6 +24,23 @@ sinks:
 pytestmark = pytest.mark.slow
 
 
+def test_an_editor_is_answered(console: Console) -> None:
+    text = "sources:\n  a: {type: impuls}\nsinks:\n  o: {type: print, from: }\n"
+    path = f"pipelines/{console.id()}"
+    for prefix, name in ((path, {}), ("", {"name": "draft"})):
+        prefix = f"{prefix}/".removeprefix("/")
+        found = console.post(f"{prefix}complete", {"text": text, "line": 4, "column": 26, **name})
+        assert [item["label"] for item in found["items"]] == ["a"]
+        found = console.post(f"{prefix}hover", {"text": text, "line": 4, "column": 14, **name})
+        assert "standard output" in found["hover"]["text"]
+        found = console.post(f"{prefix}hover", {"text": text, "line": 1, "column": 400, **name})
+        assert found["hover"] is None or found["hover"]["text"]
+        for place in ({"line": 0, "column": 1}, {"line": 1, "column": 10**9}, {"line": 1}):
+            console.post(f"{prefix}hover", {"text": text, **place, **name}, status=422)
+    (error, *_) = console.post(f"{path}/check", {"text": text})["errors"]
+    assert error["fixes"][0]["edits"][0]["text"] == "impulse"
+
+
 def test_a_check_has_the_span_and_the_hint(console: Console, pipeline_directory: Path) -> None:
     found = console.post(f"pipelines/{console.id()}/check", {"text": BROKEN})
     (error,) = found["errors"]

@@ -1,16 +1,16 @@
 import { Button, SegmentedControl, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { api } from "../../api/client";
 import { pipelinePath, useApply, useVersions } from "../../api/queries";
 import type { CheckResult, Detail, Problem } from "../../api/types";
 import { isActive } from "../../format/health";
+import { Loading } from "../../parts/Loading";
 import { Notice } from "../../parts/Notice";
 import { useMay } from "../../session/SessionProvider";
 import { ApplyError } from "./ApplyError";
 import { CheckStatus } from "./CheckStatus";
 import { CodeEditor, type EditorHandle } from "./CodeEditor";
-import { DifferenceView } from "./DifferenceView";
 import { setDraft, useDraft } from "./drafts";
 import classes from "./Editor.module.css";
 import { EditorKeys } from "./EditorKeys";
@@ -18,6 +18,7 @@ import { PlanResult } from "./PlanResult";
 import { ProblemList } from "./ProblemList";
 import { useCheck } from "./useCheck";
 
+const DifferenceView = lazy(() => import("./DifferenceView"));
 const NONE: Problem[] = [];
 
 /** The text of a pipeline: edit, check, compare with the applied version, apply. */
@@ -81,9 +82,11 @@ export default function EditorTab({ detail }: { detail: Detail }) {
         </div>
         <div className={classes.text}>
           {view === "text" ? (
-            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
+            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} subject={{ path: pipelinePath(id) }} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
           ) : (
-            <DifferenceView label={`Difference of ${name} to the applied version`} language={language} before={applied} after={text} />
+            <Suspense fallback={<Loading />}>
+              <DifferenceView label={`Difference of ${name} to the applied version`} language={language} before={applied} after={text} />
+            </Suspense>
           )}
         </div>
         <ProblemList errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onShow={show} />

@@ -9,6 +9,7 @@ SERVER_CODES: Mapping[str, str] = {
     "ambiguous-name": "A server has several pipelines of one name.",
     "body-too-large": "The body of a request is too large.",
     "change-under-way": "Another change of the pipeline is under way.",
+    "command-failed": "A command that a tool of an assistant runs has failed.",
     "conflict": "Two requests changed the same thing at the same time.",
     "existing-pipeline": "A pipeline of this name exists.",
     "existing-token": "The user has a token of this name.",

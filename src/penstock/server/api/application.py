@@ -11,6 +11,7 @@ from penstock.server.api import (
     components,
     dead_letters,
     events,
+    language,
     monitoring,
     pipelines,
     sessions,
@@ -24,7 +25,8 @@ from penstock.server.settings import Settings
 
 PREFIX = "/api/v1"
 ROUTERS = (
-    pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
+    pipelines.router, language.router, dead_letters.router, components.router, events.router,
+    sessions.router,
 )  # fmt: skip
 OPEN_PATHS = (
     *sessions.OPEN_PATHS,

@@ -42,6 +42,20 @@ class NewDraft(Body):
     level: Level = "static"
 
 
+class Place(Body):
+    """A position in a text: line and character, from 1."""
+
+    text: Text
+    line: Annotated[int, Field(ge=1, le=MAX_TEXT)]
+    column: Annotated[int, Field(ge=1, le=MAX_TEXT)]
+
+
+class NewPlace(Place):
+    """A position in a text of a pipeline that does not exist yet."""
+
+    name: Name
+
+
 class Application(Body):
     """A text to apply. `fresh` resets the state, which loses offsets and open windows.
 

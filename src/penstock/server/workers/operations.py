@@ -1,4 +1,4 @@
-"""Operations of a worker on one pipeline: facts, checks, dead letters."""
+"""Operations of a worker on one pipeline: facts, checks, the editor, dead letters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from penstock import app, checks
 from penstock.control import PipelineControl
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, flatten_errors
+from penstock.language import service
+from penstock.language.document import Document
+from penstock.language.model import Position
 from penstock.plan.explain import explain
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.selection import Selection
-from penstock.spec.documents.files import unsaved
+from penstock.spec.documents.files import read_unprocessed, unsaved
 from penstock.spec.front_end import language_of
 
 Facts = dict[str, Any]
@@ -44,23 +47,55 @@ def _facts_of(plan: Plan) -> Facts:
 
 
 def check(file: Path, level: checks.Level = "static", timeout: float = 30.0) -> Facts:
-    """Returns the result of a check: errors, warnings, changes since the last run, columns.
+    """Returns the result of a check: errors with fixes, warnings, changes of the plan, columns.
 
     `changes` are those that the state supports and those that it does not.
     """
-    result = checks.check(file, level=level, timeout=timeout)
+    diagnosis = service.diagnose(_document(file), level=level, timeout=timeout)
+    result = diagnosis.result
     return {
         "level": level,
         "ok": not result.errors,
         "name": result.plan.name if result.plan else None,
-        "errors": [each for error in result.errors for each in to_dicts(error)],
-        "warnings": [each for error in result.warnings for each in to_dicts(error)],
+        "errors": [_with_fixes(error, diagnosis) for error in result.errors],
+        "warnings": [_with_fixes(error, diagnosis) for error in result.warnings],
         "changes": [asdict(change) for change in result.changes],
         "nodes": {
             name: {**asdict(node), "columns": node.columns and [asdict(c) for c in node.columns]}
             for name, node in result.nodes.items()
         },
     }
+
+
+def _with_fixes(error: PenstockError, diagnosis: service.Diagnosis) -> Facts:
+    (facts,) = to_dicts(error)
+    return {**facts, "fixes": [asdict(fix) for fix in diagnosis.fixes_of(error)]}
+
+
+def complete(file: Path, line: int, column: int) -> Facts:
+    """Returns the proposals at a position of a text."""
+    return asdict(service.complete(_document(file), Position(line, column)))
+
+
+def hover(file: Path, line: int, column: int) -> Facts:
+    """Returns the documentation of the word at a position: `hover` is None without any."""
+    found = service.hover(_document(file), Position(line, column))
+    return {"hover": found and asdict(found)}
+
+
+def find_definition(file: Path, line: int, column: int) -> Facts:
+    """Returns the place where the name at a position is defined: `target` is None without any."""
+    found = service.definition(_document(file), Position(line, column))
+    return {"target": found and asdict(found)}
+
+
+def list_symbols(file: Path) -> Facts:
+    """Returns the symbols of a text."""
+    return {"symbols": [asdict(symbol) for symbol in service.symbols(_document(file))]}
+
+
+def _document(file: Path) -> Document:
+    return Document(file, read_unprocessed(file))
 
 
 def list_dead_letters(
@@ -99,8 +134,8 @@ def _letter(facts: Mapping[str, Any]) -> Facts:
 OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
-        describe, check, list_dead_letters, show_dead_letter, remove_dead_letters,
-        replay_dead_letters,
+        describe, check, complete, hover, find_definition, list_symbols, list_dead_letters,
+        show_dead_letter, remove_dead_letters, replay_dead_letters,
     )
 }  # fmt: skip
 

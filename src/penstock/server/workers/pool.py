@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.core.errors import PenstockError, Transient
 
-REQUESTS_PER_WORKER = 500
+REQUESTS_PER_WORKER = 2000
 """The requests after which a worker is replaced: it remembers modules of pipelines."""
 WAIT_SECONDS = 20.0
 """The time that a request waits for a free worker."""
