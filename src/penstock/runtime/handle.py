@@ -100,7 +100,8 @@ class RunHandle:
         self.plan = plan
         self.log = EventLog(log)
         self.stop_request = StopRequest(StateDirectory(plan.state))
-        self.metrics = Metrics()
+        labels = {name: node.spec.labels for name, node in plan.nodes.items()}
+        self.metrics = Metrics(self.id, labels)
         self.session: SparkSession | None = None
         self._ended = threading.Event()
         self._outcome: Outcome | None = None

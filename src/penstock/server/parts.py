@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from penstock.core.log import Log
 from penstock.server.changes import Changes
+from penstock.server.history.recorder import History
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
@@ -14,11 +15,12 @@ from penstock.server.views import Views
 
 @dataclass(frozen=True)
 class Parts:
-    """Settings, pipelines, users and the audit of a server, and its log."""
+    """Settings, pipelines, users, the audit and the history of a server, and its log."""
 
     settings: Settings
     views: Views
     changes: Changes
     accounts: Accounts
     audit: Audit
+    history: History
     log: Log

@@ -11,6 +11,7 @@ from penstock.server.api import (
     components,
     dead_letters,
     events,
+    metrics,
     monitoring,
     pipelines,
     sessions,
@@ -23,7 +24,8 @@ from penstock.server.settings import Settings
 
 PREFIX = "/api/v1"
 ROUTERS = (
-    pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
+    pipelines.router, metrics.router, dead_letters.router, components.router, events.router,
+    sessions.router,
 )  # fmt: skip
 OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
