@@ -1,9 +1,12 @@
+import type { Values } from "../api/metrics";
 import type { Summary } from "../api/types";
 import classes from "./PipelineList.module.css";
 import { PipelineRow } from "./PipelineRow";
 
+interface Props { pipelines: Summary[]; throughput?: Map<string, Values> }
+
 /** Pipelines as a table; on narrow windows each row is a card. */
-export function PipelineList({ pipelines }: { pipelines: Summary[] }) {
+export function PipelineList({ pipelines, throughput }: Props) {
   return (
     <div className={`surface ${classes.frame}`}>
       <table className={classes.table}>
@@ -20,7 +23,7 @@ export function PipelineList({ pipelines }: { pipelines: Summary[] }) {
         </thead>
         <tbody>
           {pipelines.map((each) => (
-            <PipelineRow key={each.id} pipeline={each} />
+            <PipelineRow key={each.id} pipeline={each} throughput={throughput?.get(each.id)} />
           ))}
         </tbody>
       </table>

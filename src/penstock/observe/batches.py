@@ -10,8 +10,8 @@ from typing import Any
 
 PHASES: Mapping[str, tuple[str, ...]] = {
     "offsets": ("latestOffset",),
-    "planning": ("getBatch", "queryPlanning"),
     "log": ("walCommit",),
+    "planning": ("getBatch", "queryPlanning"),
     "processing": ("addBatch",),
     "commit": ("commitOffsets", "commitBatch"),
 }

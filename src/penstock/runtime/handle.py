@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -36,10 +36,14 @@ class Event:
 
 
 class EventLog:
-    """A log with the last events, for `RunHandle.events`. All events pass to another log."""
+    """A log with the last events, for `RunHandle.events`. All events pass to another log.
+
+    `observers` are called with each event.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.observers: list[Callable[[Event], None]] = []
         self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
         self._count = 0
         self._closed = False
@@ -83,10 +87,13 @@ class EventLog:
                 return
 
     def _add(self, level: str, event: str, facts: Mapping[str, Any]) -> None:
+        added = Event(now(), level, event, dict(facts))
         with self._changed:
-            self._events.append(Event(now(), level, event, dict(facts)))
+            self._events.append(added)
             self._count += 1
             self._changed.notify_all()
+        for observer in list(self.observers):
+            observer(added)
 
 
 class RunHandle:

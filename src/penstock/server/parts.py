@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.core.log import Log
 from penstock.server.changes import Changes
 from penstock.server.history.recorder import History
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
+from penstock.server.telemetry import ExportedLog
 from penstock.server.views import Views
 
 
@@ -23,4 +23,4 @@ class Parts:
     accounts: Accounts
     audit: Audit
     history: History
-    log: Log
+    log: ExportedLog

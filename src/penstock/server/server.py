@@ -15,6 +15,7 @@ from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
 from penstock.server.api.application import make_application
+from penstock.server.api.monitoring import states
 from penstock.server.catalog import Catalog
 from penstock.server.changes import Changes
 from penstock.server.history.recorder import History
@@ -27,6 +28,7 @@ from penstock.server.store.database import Database, leadership
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
+from penstock.server.telemetry import ExportedLog, exported, variables
 from penstock.server.views import Views
 from penstock.server.workers.pool import WorkerPool
 
@@ -68,6 +70,7 @@ def open_server(
             f"the directory {settings.directory} does not exist", code="missing-file",
             hint="Create the directory, or name another one.",
         )  # fmt: skip
+    log = ExportedLog(log)
     with leadership(settings.data):
         create_directory(settings.created)
         database = Database.open(settings.data, settings.store)
@@ -87,7 +90,8 @@ def open_server(
         history.start()
         try:
             parts = Parts(settings, views, changes, accounts, Audit(database), history, log)
-            yield Server(parts, supervisor, code)
+            with exported(settings.otlp_endpoint, log, lambda: [states(views.summaries())]):
+                yield Server(parts, supervisor, code)
         finally:
             own.close()
             describing.close()
@@ -137,7 +141,7 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
         for name, text in environment.items()
         if name.startswith("PENSTOCK_") and name not in WITHHELD
     }
-    return {**own, **found}
+    return {**own, **found, **variables(settings.otlp_endpoint)}
 
 
 def _open_history(

@@ -1,6 +1,7 @@
 import "@xyflow/react/dist/base.css";
 import { Background, Controls, ReactFlow } from "@xyflow/react";
 import { useMemo } from "react";
+import { useMetrics } from "../../api/metrics";
 import type { Detail } from "../../api/types";
 import { GraphNode } from "./GraphNode";
 import "./graph.css";
@@ -14,6 +15,8 @@ const types = { part: GraphNode };
 export default function Graph({ detail, selected, onSelect }: Props) {
   const shape = JSON.stringify(detail.nodes.map((each) => [each.name, each.inputs]));
   const placed = useMemo(() => place(detail.nodes), [shape]);
+  const metrics = useMetrics(detail.id, "15m", "rows_per_second");
+  const rates = new Map(metrics.data?.series.map((each) => [each.name, each.values]));
   const failing = failingNodes(detail);
   const nodes = placed.nodes.map((each) => ({
     ...each,
@@ -21,6 +24,7 @@ export default function Graph({ detail, selected, onSelect }: Props) {
     data: {
       facts: detail.nodes.find((one) => one.name === each.id),
       numbers: detail.numbers?.nodes[each.id],
+      rates: rates.get(each.id),
       failing: failing.has(each.id),
       selected: each.id === selected,
       onSelect,

@@ -21,6 +21,7 @@ from penstock.server.api.security import MAX_BODY, Protection, unprotected_route
 from penstock.server.console import routes as console
 from penstock.server.parts import Parts
 from penstock.server.settings import Settings
+from penstock.server.telemetry import RequestSpans
 
 PREFIX = "/api/v1"
 ROUTERS = (
@@ -49,6 +50,7 @@ def make_application(parts: Parts) -> FastAPI:
     app.include_router(monitoring.router)
     app.include_router(console.router)  # the last one: its page answers all other paths
     add_error_handlers(app)
+    app.add_middleware(RequestSpans, log=parts.log)
     app.add_middleware(Protection, hosts=_hosts(parts.settings))
     return app
 

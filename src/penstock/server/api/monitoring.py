@@ -53,7 +53,7 @@ class PipelinesCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yields the health of pipelines, then the metrics of their runs."""
         summaries = self._views.summaries()
-        yield _states(summaries)
+        yield states(summaries)
         labels = _labels(summaries)
         yield from run_families(
             Measured(labels[each.id], numbers, each.active)
@@ -62,16 +62,17 @@ class PipelinesCollector(Collector):
         )
 
 
-def _states(summaries: Sequence[Summary]) -> Metric:
-    states = GaugeMetricFamily(
+def states(summaries: Sequence[Summary]) -> Metric:
+    """Returns the health of pipelines."""
+    family = GaugeMetricFamily(
         "penstock_pipeline_state", "The health of a pipeline: 1 for its state, 0 for others.",
         labels=("pipeline", "state"),
     )  # fmt: skip
     labels = _labels(summaries)
     for each in summaries:
         for state in HEALTH_STATES:
-            states.add_metric((labels[each.id], state), float(each.health.state == state))
-    return states
+            family.add_metric((labels[each.id], state), float(each.health.state == state))
+    return family
 
 
 def _labels(summaries: Sequence[Summary]) -> dict[str, str]:

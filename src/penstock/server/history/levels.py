@@ -19,6 +19,7 @@ class Level:
 
 LEVELS = (
     Level(10, HOUR + 10 * MINUTE), Level(MINUTE, DAY + HOUR), Level(10 * MINUTE, 30 * DAY + HOUR),
+    Level(HOUR, 30 * DAY + HOUR),
 )  # fmt: skip
 """The levels, the finest first. Each step is a multiple of the one before."""
 RESOLUTIONS = (10, 20, 30, 60, 120, 300, 600, 1200, 3600, 7200, 14400, 43200, 86400)
