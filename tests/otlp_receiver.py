@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         signal = self.path.removeprefix("/v1/")
         self.server.requests[signal].append(self.messages[signal].FromString(body))
-        self.server.headers = dict(self.headers.items())
+        self.server.headers = {name.lower(): text for name, text in self.headers.items()}
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()

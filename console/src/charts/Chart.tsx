@@ -33,9 +33,8 @@ export function Chart({ title, quantity, times, lines, shape = "lines", marks, e
       <header className={classes.head}>
         <h2 id={id}>{title}</h2>
         {lines.length > 0 && (
-          <button type="button" className={classes.toggle} aria-pressed={table} onClick={() => setTable(!table)}>
-            {table ? "Chart" : "Table"}
-            <span className={classes.hidden}>: {title}</span>
+          <button type="button" className={classes.toggle} aria-label={`Table: ${title}`} aria-pressed={table} onClick={() => setTable(!table)}>
+            Table
           </button>
         )}
       </header>

@@ -59,7 +59,7 @@ export function Plot({ label, quantity, width, times, lines, shape, marks }: Pro
           </g>
         ))}
         {!quantity.named && <text className={classes.unit} x={0} y={9}>{quantity.unit}</text>}
-        {timeTicks(start, end, inner / 90).map((time) => (
+        {timeTicks(start, end - 0.04 * (end - start), inner / 90).map((time) => (
           <text key={time} className={classes.time} x={x(time)} y={HEIGHT - 5} textAnchor="middle">{tickText(time, end - start)}</text>
         ))}
         {marks.filter(({ time }) => time >= start && time < end).map((mark) => (

@@ -19,7 +19,7 @@ export const STATE_ROWS: Quantity = { unit: "rows", tick: count, text: (value) =
 export const SIZE: Quantity = { unit: "bytes", tick: bytes, text: bytes, named: true };
 export const DURATION: Quantity = { unit: "seconds", tick: seconds, text: seconds, named: true };
 export const DELAY: Quantity = { ...DURATION, base: 60 };
-export const LETTERS: Quantity = { unit: "dead letters", tick: rate, text: (value) => `${rate(value)} dead letters` };
+export const LETTERS: Quantity = { unit: "dead letters", tick: shorten, text: (value) => plural(Number(shorten(value)), "dead letter") };
 
 export function lagIn(unit: string): Quantity {
   return { unit, tick: count, text: (value) => `${count(value)} ${unit}` };
@@ -35,5 +35,5 @@ export function seconds(value: number): string {
 }
 
 function shorten(value: number): string {
-  return value < 10 ? String(Number(value.toFixed(1))) : String(Math.round(value));
+  return value < 10 ? String(Number(value.toFixed(1))) : count(value);
 }

@@ -64,7 +64,7 @@ def test_a_batch_is_a_trace_with_its_phases_and_its_log_events() -> None:
             exported.add_event("info", "started", {"password": "s3cret-of-a-test"})
             exported.add_event("debug", "batch", {})
         spans, logs, found = receiver.spans(), receiver.logs(), receiver.metrics()
-        assert receiver.headers["Authorization"] == "Bearer of-a-test"
+        assert receiver.headers["authorization"] == "Bearer of-a-test"
 
     root = next(span for span in spans if not span.parent_span_id)
     assert (root.name, len({span.trace_id for span in spans})) == ("batch hourly", 1)
@@ -81,8 +81,8 @@ def test_a_batch_is_a_trace_with_its_phases_and_its_log_events() -> None:
     assert abs(lengths["processing"] - 700) <= 1
     (write,) = (span for span in spans if span.name == "write out")
     assert attributes(write) == {"penstock.sink": "out", "penstock.rows": 3}
-    (failed,) = (span for span in spans if span.status.code == 2)
-    assert attributes(failed)["error.type"] == "unavailable"
+    (attempt,) = (span for span in spans if span.status.code == 2)
+    assert attributes(attempt)["error.type"] == "unavailable"
 
     assert [record.body.string_value for record in logs] == ["retrying", "started"]
     assert (logs[0].trace_id, logs[0].span_id) == (root.trace_id, root.span_id)

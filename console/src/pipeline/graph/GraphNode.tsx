@@ -23,6 +23,9 @@ export function GraphNode({ data }: NodeProps<PartNode>) {
       <span className="part-type">
         {facts.kind} · {facts.type}
       </span>
+      <span className="part-trend">
+        <Sparkline values={rates} width={52} height={16} />
+      </span>
       <span className="part-name" title={facts.name}>
         {facts.name}
       </span>
@@ -30,7 +33,6 @@ export function GraphNode({ data }: NodeProps<PartNode>) {
         {numbers && facts.kind !== "transform" && <span className="number">{rate(numbers.rows_per_second)} rows/s</span>}
         {numbers?.lag != null && <span className="number">lag {count(numbers.lag)}</span>}
         {Boolean(numbers?.dead_letters) && <span className="number part-letters">{count(numbers!.dead_letters)} dead</span>}
-        <span className="part-trend"><Sparkline values={rates} width={44} height={15} /></span>
         {failing && <span className="part-failing">failing</span>}
       </span>
       {facts.kind !== "sink" && <Handle type="source" position={Position.Right} isConnectable={false} />}

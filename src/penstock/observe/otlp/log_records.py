@@ -56,5 +56,5 @@ class LogRecords:
                     for name, value in facts.items()
                     if value is not None
                 },
-            )  # fmt: skip
+            )
         )

@@ -74,6 +74,6 @@ def _histograms(samples: Sequence[Sample], began: int, now: int) -> list[Histogr
                 [float(each.labels["le"]) for each in buckets[:-1]],
                 0.0,
                 0.0,
-            )  # fmt: skip
+            )
         )
     return points
