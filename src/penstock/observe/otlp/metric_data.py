@@ -44,7 +44,8 @@ def _metric(family: Family, began: int, now: int) -> Metric:
         data = Histogram(_histograms(family.samples, began, now), CUMULATIVE)
     else:
         points = [
-            NumberDataPoint(dict(each.labels), began, now, each.value) for each in family.samples
+            NumberDataPoint(dict(each.labels), began, now, float(each.value))
+            for each in family.samples
         ]
         is_counter = family.type == "counter"
         data = Sum(points, CUMULATIVE, is_monotonic=True) if is_counter else Gauge(points)
