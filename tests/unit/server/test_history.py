@@ -15,6 +15,7 @@ from penstock.server.history.store import FILE, HistoryStore
 
 LAG = Series("lag", "orders")
 ROWS = Series("rows_per_second", "orders")
+BYTES = Series("bytes_per_second", "orders")
 START = bucket(1_800_000_000, DAY)
 
 
@@ -69,7 +70,8 @@ def store(tmp_path: Path) -> HistoryStore:
 def fill(store: HistoryStore, start: int, end: int, step: int, spike: int = 0) -> None:
     for time in range(start, end, step):
         lag = 1000.0 if time == spike else float(time % HOUR)
-        store.add(time, {"shop": {LAG: lag, ROWS: 6.0}}, {"shop": Baseline(0, time, {})})
+        values = {LAG: lag, ROWS: 6.0, BYTES: float(time - start)}
+        store.add(time, {"shop": values}, {"shop": Baseline(0, time, {})})
 
 
 def test_old_samples_have_less_detail_but_their_extremes(tmp_path: Path) -> None:
@@ -103,6 +105,8 @@ def test_a_step_under_way_has_the_samples_so_far(store: HistoryStore) -> None:
     fill(store, START, START + 95, 10)
     found = store.read("shop", START, START + 95, 60, START + 95)
     assert [(time - START, values[LAG].value) for time, values in found] == [(0, 50), (60, 90)]
+    ((_, both),) = store.read("shop", START, START + 95, 120, START + 95)
+    assert (both[BYTES].value, both[BYTES].least, both[BYTES].most) == (50, 0, 90)
     fine = store.read("shop", START, START + 95, 10, START + 95)
     assert len(fine) == 10
     assert store.read("other", START, START + 95, 10, START + 95) == []

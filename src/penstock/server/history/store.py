@@ -93,14 +93,9 @@ class HistoryStore:
             key = _find(database, id)
             if key is None:
                 return []
-            rows: list[Row] = []
-            position = bucket(start, resolution)
-            for level in range(level_for(resolution, now - start), -1, -1):
-                found = self._rows(database, key, level, position, int(end) + 1)
-                rows += found
-                position = found[-1][0] + LEVELS[level].step if found else position
-        steps = groupby(rows, lambda row: bucket(row[0], resolution))
-        return [(step, merge_samples(sample for _, sample in each)) for step, each in steps]
+            level = level_for(resolution, now - start)
+            rows = self._until_now(database, key, level, bucket(start, resolution), int(end) + 1)
+        return _merge(rows, resolution)
 
     def minutes(self, series: Series, since: float) -> dict[str, list[tuple[int, float]]]:
         """Returns one series of all pipelines by minute, by their IDs."""
@@ -147,6 +142,16 @@ class HistoryStore:
                     )
             self._rolled[level] = end
 
+    def _until_now(
+        self, database: sqlite3.Connection, key: int, level: int, start: int, end: int
+    ) -> list[Row]:
+        """Returns the samples of a level, and those of its last steps from the finer levels."""
+        rows, step = self._rows(database, key, level, start, end), LEVELS[level].step
+        if level == 0:
+            return rows
+        position = rows[-1][0] + step if rows else start
+        return rows + _merge(self._until_now(database, key, level - 1, position, end), step)
+
     def _merge_level(self, database: sqlite3.Connection, key: int, level: int, end: int) -> None:
         step = LEVELS[level].step
         (last,) = database.execute(
@@ -154,8 +159,8 @@ class HistoryStore:
         ).fetchone()
         start = 0 if last is None else last + step
         finer = self._rows(database, key, level - 1, start, end)
-        for time, rows in groupby(finer, lambda row: bucket(row[0], step)):
-            self._write(database, key, level, time, merge_samples(sample for _, sample in rows))
+        for time, sample in _merge(finer, step):
+            self._write(database, key, level, time, sample)
 
     # Rows
 
@@ -198,6 +203,12 @@ class HistoryStore:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, self._connection as database:
             yield database
+
+
+def _merge(rows: Iterable[Row], step: int) -> list[Row]:
+    """Returns rows merged into longer steps."""
+    steps = groupby(rows, lambda row: bucket(row[0], step))
+    return [(time, merge_samples(sample for _, sample in each)) for time, each in steps]
 
 
 def _find(database: sqlite3.Connection, id: str) -> int | None:
