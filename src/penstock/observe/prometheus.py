@@ -130,7 +130,7 @@ def _of_runs(found: list[Measured]) -> Iterator[Metric]:
             info.add_metric((each.pipeline, numbers["run"], numbers["version"]), 1)
             started.add_metric(values, numbers["began"])
         restarts.add_metric(values, numbers["restarts"])
-        executions = [*numbers["queries"].values(), *numbers["receivers"].values()]
+        executions = [*numbers["queries"].values(), *numbers.get("receivers", {}).values()]
         failures.add_metric(values, sum(one["state"] == "failed" for one in executions))
     yield from (info, started, restarts, failures)
 

@@ -152,6 +152,19 @@ def test_a_restarted_server_continues_from_its_last_sample(tmp_path: Path) -> No
     second._store.close()
 
 
+def test_metrics_of_an_unknown_form_affect_no_other_pipeline(tmp_path: Path) -> None:
+    current = {
+        "shop": snapshot(START, 10, 100), "later": {"began": "soon"},
+        "large": snapshot(START, 10, 10**60, lag=10**60),
+    }  # fmt: skip
+    history = History(tmp_path, lambda: current, lambda: current.keys(), Silent())
+    history.record(START + 10)
+    assert history._store.baselines().keys() == {"shop", "large"}
+    ((_, values),) = history._store.read("large", START, START + 20, 20, START + 20)
+    assert values[LAG].value > 1e38
+    history._store.close()
+
+
 def test_a_damaged_file_is_kept_beside_a_new_one(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database" * 200)
     store = open_store(tmp_path, Silent())

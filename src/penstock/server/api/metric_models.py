@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -107,18 +107,12 @@ class Throughput(Answer):
 
 
 def answer_of(
-    rows: Sequence[Row], start: int, end: float, step: int, metrics: Collection[Metric] | None,
-    part: str | None, lag_units: Mapping[str, str],
-) -> MetricHistory:  # fmt: skip
+    rows: Sequence[Row], start: int, end: float, step: int, lag_units: Mapping[str, str]
+) -> MetricHistory:
     """Returns the answer with the samples of a pipeline, as one list for each series."""
     samples = dict(rows)
     times = range(start, math.ceil(end), step)
-    names = sorted({
-        series
-        for sample in samples.values()
-        for series in sample
-        if (metrics is None or series.metric in metrics) and part in (None, series.part)
-    })  # fmt: skip
+    names = sorted({series for sample in samples.values() for series in sample})
     found = [
         _series(series, [samples.get(each, {}).get(series) for each in times], lag_units)
         for series in names

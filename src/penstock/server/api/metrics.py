@@ -13,7 +13,7 @@ from penstock.server.api.metric_models import Batch, BatchPage, MetricHistory, T
 from penstock.server.api.models import Number
 from penstock.server.api.security import Viewer
 from penstock.server.history.levels import MAX_WINDOW, bucket, resolution_of
-from penstock.server.history.sampling import Metric
+from penstock.server.history.sampling import Metric, Series
 
 router = APIRouter(tags=["metrics"])
 MAX_POINTS = 1000
@@ -42,10 +42,14 @@ def show_metrics(
     step = resolution_of(window, resolution and max(resolution, window / MAX_POINTS))
     until = time.time() if end is None else end
     start = bucket(until - window, step)
-    rows = history.read(pipeline, start, until, step)
+
+    def wanted(each: Series) -> bool:
+        return (series is None or each.metric in series) and part in (None, each.part)
+
+    rows = history.read(pipeline, start, until, step, wanted)
     numbers = views.numbers(id)
     units = {name: node["lag_unit"] for name, node in numbers["nodes"].items()} if numbers else {}
-    return answer_of(rows, start, until, step, series, part, units)
+    return answer_of(rows, start, until, step, units)
 
 
 @router.get("/pipelines/{id}/batches")

@@ -15,7 +15,7 @@ from penstock.core.log import Log
 from penstock.observe.snapshot import Snapshot
 from penstock.server.history.levels import HOUR, LEVELS, bucket
 from penstock.server.history.sampling import Baseline, Series, sample
-from penstock.server.history.store import FILE, HistoryStore, Row
+from penstock.server.history.store import FILE, HistoryStore, Row, Wanted
 
 PERIOD = LEVELS[0].step
 CACHE_SECONDS = 15.0
@@ -56,10 +56,10 @@ class History:
         self._attempt()
         self._store.close()
 
-    def read(self, id: str, start: float, end: float, resolution: int) -> list[Row]:
-        """Returns the samples of a pipeline. Raises StateError."""
+    def read(self, id: str, start: float, end: float, resolution: int, wanted: Wanted) -> list[Row]:
+        """Returns the wanted series of a pipeline. Raises StateError."""
         with _reading():
-            return self._store.read(id, start, end, resolution, time.time())
+            return self._store.read(id, start, end, resolution, time.time(), wanted)
 
     def throughput(self) -> Throughput:
         """Returns the rows per second that each pipeline has read in the last hour, by minute.
@@ -75,12 +75,17 @@ class History:
 
     def record(self, now: float) -> None:
         """Takes a sample of all pipelines whose metrics have changed. Raises sqlite3.Error."""
-        samples, baselines = {}, {}
+        samples: dict[str, dict[Series, float]] = {}
+        baselines: dict[str, Baseline] = {}
         for id, snapshot in self._snapshots().items():
-            earlier, current = self._baselines.get(id), Baseline.of(snapshot)
-            if current is None or (earlier is not None and current.time <= earlier.time):
-                continue
-            samples[id], baselines[id] = sample(snapshot, current, earlier), current
+            try:
+                earlier, current = self._baselines.get(id), Baseline.of(snapshot)
+                if current is None or (earlier is not None and current.time <= earlier.time):
+                    continue
+                samples[id] = sample(snapshot, current, earlier)
+                baselines[id] = current
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                continue  # a run of another version may write other metrics
         self._store.add(now, samples, baselines)
         self._baselines |= baselines
         if self._cleaned != bucket(now, HOUR):

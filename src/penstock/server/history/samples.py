@@ -26,13 +26,13 @@ def encode(sample: Sample, layout: Sequence[Series]) -> bytes:
     return zlib.compress(struct.pack(f"<{len(floats)}f", *floats), 1)
 
 
-def decode(data: bytes, layout: Sequence[Series]) -> dict[Series, Value]:
-    """Returns the sample of `encode`."""
+def decode(data: bytes, columns: Iterable[tuple[int, Series]]) -> dict[Series, Value]:
+    """Returns the series of some columns of a sample of `encode`."""
     floats = decode_floats(data)
-    size = len(layout)
+    size = len(floats) // 3
     return {
         series: Value(floats[i], floats[size + i], floats[2 * size + i])
-        for i, series in enumerate(layout)
+        for i, series in columns
         if not math.isnan(floats[i])
     }
 

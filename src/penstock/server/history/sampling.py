@@ -9,8 +9,10 @@ from typing import Any, Literal
 from penstock.observe.prometheus import watermark_delay
 from penstock.observe.snapshot import Snapshot
 
-MAX_SERIES = 2000
+MAX_SERIES = 1000
 """The series of a pipeline that are kept, which bounds the history of very large pipelines."""
+MAX_VALUE = 3e38
+"""The greatest value of the floats that the store has."""
 
 
 Metric = Literal[
@@ -90,7 +92,7 @@ def sample(snapshot: Snapshot, current: Baseline, earlier: Baseline | None) -> d
         else:
             values[series] = increase / elapsed
     values |= dict(_totals(snapshot, values))
-    return dict(list(values.items())[:MAX_SERIES])
+    return {series: min(value, MAX_VALUE) for series, value in list(values.items())[:MAX_SERIES]}
 
 
 def _totals(snapshot: Snapshot, values: Mapping[Series, float]) -> Iterator[tuple[Series, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple
 from itertools import groupby
@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS samples (
     PRIMARY KEY (pipeline, level, time)) WITHOUT ROWID;
 """
 Layout = tuple[Series, ...]
+Wanted = Callable[[Series], bool]
 Row = tuple[int, dict[Series, Value]]
 """The start of a step, and its sample."""
 
@@ -84,7 +85,10 @@ class HistoryStore:
                 )
             self._roll_up(database, time)
 
-    def read(self, id: str, start: float, end: float, resolution: int, now: float) -> list[Row]:
+    def read(
+        self, id: str, start: float, end: float, resolution: int, now: float,
+        wanted: Wanted = lambda series: True,
+    ) -> list[Row]:  # fmt: skip
         """Returns the samples of a pipeline from `start` to `end`, merged to a resolution.
 
         A step that is not over has the samples so far.
@@ -94,7 +98,8 @@ class HistoryStore:
             if key is None:
                 return []
             level = level_for(resolution, now - start)
-            rows = self._until_now(database, key, level, bucket(start, resolution), int(end) + 1)
+            first, last = bucket(start, resolution), int(end) + 1
+            rows = self._until_now(database, key, level, first, last, wanted)
         return _merge(rows, resolution)
 
     def minutes(self, series: Series, since: float) -> dict[str, list[tuple[int, float]]]:
@@ -143,14 +148,16 @@ class HistoryStore:
             self._rolled[level] = end
 
     def _until_now(
-        self, database: sqlite3.Connection, key: int, level: int, start: int, end: int
-    ) -> list[Row]:
+        self, database: sqlite3.Connection, key: int, level: int, start: int, end: int,
+        wanted: Wanted,
+    ) -> list[Row]:  # fmt: skip
         """Returns the samples of a level, and those of its last steps from the finer levels."""
-        rows, step = self._rows(database, key, level, start, end), LEVELS[level].step
+        rows, step = self._rows(database, key, level, start, end, wanted), LEVELS[level].step
         if level == 0:
             return rows
         position = rows[-1][0] + step if rows else start
-        return rows + _merge(self._until_now(database, key, level - 1, position, end), step)
+        finer = self._until_now(database, key, level - 1, position, end, wanted)
+        return rows + _merge(finer, step)
 
     def _merge_level(self, database: sqlite3.Connection, key: int, level: int, end: int) -> None:
         step = LEVELS[level].step
@@ -177,10 +184,18 @@ class HistoryStore:
         )
 
     def _rows(
-        self, database: sqlite3.Connection, key: int, level: int, start: int, end: int
-    ) -> list[Row]:
-        encoded = self._encoded(database, key, level, start, end)
-        return [(time, decode(data, layout)) for time, layout, data in encoded]
+        self, database: sqlite3.Connection, key: int, level: int, start: int, end: int,
+        wanted: Wanted = lambda series: True,
+    ) -> list[Row]:  # fmt: skip
+        rows: list[Row] = []
+        columns: list[tuple[int, Series]] = []
+        known: Layout | None = None
+        for time, layout, data in self._encoded(database, key, level, start, end):
+            if layout is not known:
+                columns = [each for each in enumerate(layout) if wanted(each[1])]
+                known = layout
+            rows.append((time, decode(data, columns)))
+        return rows
 
     def _encoded(
         self, database: sqlite3.Connection, key: int, level: int, start: int, end: int
