@@ -14,6 +14,7 @@ from penstock.core.errors import Permanent, StateError, UserError
 from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
+from penstock.runtime.handle import EventLog
 from penstock.server.api.application import make_application
 from penstock.server.api.monitoring import states
 from penstock.server.catalog import Catalog
@@ -28,7 +29,7 @@ from penstock.server.store.database import Database, leadership
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
-from penstock.server.telemetry import ExportedLog, exported, variables
+from penstock.server.telemetry import exported, variables
 from penstock.server.views import Views
 from penstock.server.workers.pool import WorkerPool
 
@@ -70,7 +71,7 @@ def open_server(
             f"the directory {settings.directory} does not exist", code="missing-file",
             hint="Create the directory, or name another one.",
         )  # fmt: skip
-    log = ExportedLog(log)
+    log = EventLog(log)
     with leadership(settings.data):
         create_directory(settings.created)
         database = Database.open(settings.data, settings.store)
@@ -89,8 +90,9 @@ def open_server(
         supervisor.start()
         history.start()
         try:
-            parts = Parts(settings, views, changes, accounts, Audit(database), history, log)
-            with exported(settings.otlp_endpoint, log, lambda: [states(views.summaries())]):
+            audit, endpoint = Audit(database), settings.otlp_endpoint
+            with exported(endpoint, log, lambda: [states(views.summaries())]) as telemetry:
+                parts = Parts(settings, views, changes, accounts, audit, history, log, telemetry)
                 yield Server(parts, supervisor, code)
         finally:
             own.close()

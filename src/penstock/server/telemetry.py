@@ -6,16 +6,16 @@ Runs export their own metrics, batches and logs.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prometheus_client.core import Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.core.errors import MissingExtra
-from penstock.core.log import Log
+from penstock.runtime.handle import Event, EventLog
 from penstock.runtime.telemetry import ENDPOINT_VARIABLE, valid_endpoint
 
 if TYPE_CHECKING:
@@ -24,55 +24,32 @@ if TYPE_CHECKING:
 SERVICE = "penstock-server"
 
 
-class ExportedLog:
-    """A log whose events are exported, too, once `telemetry` is set."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self.telemetry: Telemetry | None = None
-
-    def debug(self, event: str, **facts: Any) -> None:
-        self._log.debug(event, **facts)
-
-    def info(self, event: str, **facts: Any) -> None:
-        self._log.info(event, **facts)
-        self._export("info", event, facts)
-
-    def warning(self, event: str, **facts: Any) -> None:
-        self._log.warning(event, **facts)
-        self._export("warning", event, facts)
-
-    def error(self, event: str, **facts: Any) -> None:
-        self._log.error(event, **facts)
-        self._export("error", event, facts)
-
-    def _export(self, level: str, event: str, facts: Mapping[str, Any]) -> None:
-        if self.telemetry is not None:
-            self.telemetry.add_event(level, event, facts)
-
-
 @contextmanager
 def exported(
-    url: str | None, log: ExportedLog, families: Callable[[], Iterable[Metric]]
-) -> Iterator[None]:
+    url: str | None, log: EventLog, families: Callable[[], Iterable[Metric]]
+) -> Iterator[Telemetry | None]:
     """Exports the telemetry of a server during the block; nothing without a URL.
 
     Raises UserError for an invalid URL, and MissingExtra.
     """
     if url is None:
-        yield
+        yield None
         return
     try:
         from penstock.observe.otlp.telemetry import Endpoint, Telemetry
     except ModuleNotFoundError as error:
         raise MissingExtra.of("otlp", error.name or "opentelemetry") from error
+
+    def add_event(event: Event) -> None:
+        telemetry.add_event(event.level, event.name, event.facts)
+
     endpoint = Endpoint(valid_endpoint(url))
     with Telemetry(endpoint, SERVICE, uuid4().hex[:12], families, log) as telemetry:
-        log.telemetry = telemetry
+        log.observers.append(add_event)
         try:
-            yield
+            yield telemetry
         finally:
-            log.telemetry = None
+            log.observers.remove(add_event)
 
 
 def variables(url: str | None) -> dict[str, str]:
@@ -81,14 +58,13 @@ def variables(url: str | None) -> dict[str, str]:
 
 
 class RequestSpans:
-    """ASGI middleware: a span for each request, while its server exports telemetry."""
+    """ASGI middleware: a span for each request."""
 
-    def __init__(self, app: ASGIApp, log: ExportedLog) -> None:
-        self._app, self._log = app, log
+    def __init__(self, app: ASGIApp, telemetry: Telemetry) -> None:
+        self._app, self._telemetry = app, telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        telemetry = self._log.telemetry
-        if telemetry is None or scope["type"] != "http":
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began, status = time.time(), 500
@@ -103,4 +79,4 @@ class RequestSpans:
             await self._app(scope, receive, send_noting_status)
         finally:
             route = getattr(scope.get("route"), "path", "other")
-            telemetry.add_request(scope["method"], route, status, began)
+            self._telemetry.add_request(scope["method"], route, status, began)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from otlp_receiver import Receiver, attributes, otlp_receiver
+from penstock.core.log import Silent
 from server_console import Console, OpenConsole, wait_for
+
+if TYPE_CHECKING:
+    from penstock.server.settings import Settings
+    from penstock.server.workers.pool import WorkerPool
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +113,41 @@ def test_invalid_questions_and_the_schema(console: Console) -> None:
     paths = console.get("openapi.json")["paths"]
     content = paths["/api/v1/pipelines/{id}/metrics"]["get"]["responses"]["200"]["content"]
     assert content["application/json"]["schema"]["$ref"].endswith("/MetricHistory")
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with otlp_receiver() as started:
+        yield started
+
+
+@pytest.fixture
+def exporting_settings(server_settings: Settings, receiver: Receiver) -> Settings:
+    return replace(server_settings, otlp_endpoint=receiver.url)
+
+
+def test_the_server_exports_health_requests_and_its_log(
+    exporting_settings: Settings, server_workers: WorkerPool, receiver: Receiver
+) -> None:
+    from fastapi.testclient import TestClient
+
+    from penstock.server.api.application import make_application
+    from penstock.server.server import child_environment, open_server
+
+    with open_server(exporting_settings, Silent(), server_workers) as server:
+        wait_for(lambda: server.parts.views.ready, lambda: "the server is not ready")
+        client = TestClient(make_application(server.parts), base_url="http://localhost")
+        assert client.get("/api/v1/pipelines/none/metrics?token=secret").status_code == 401
+        server.parts.log.warning("a warning of a test")
+    environment = child_environment(exporting_settings, {})
+    assert environment["PENSTOCK_OTLP_ENDPOINT"] == receiver.url
+    points = receiver.metrics()["penstock_pipeline_state"].gauge.data_points
+    assert sum(point.as_double for point in points) == 1
+    (span,) = receiver.spans()
+    assert (span.name, attributes(span)["http.response.status_code"]) == (
+        "GET /api/v1/pipelines/{id}/metrics", 401,
+    )  # fmt: skip
+    assert [each.body.string_value for each in receiver.logs()] == ["a warning of a test"]
 
 
 def test_two_pipelines_of_one_name_have_their_files_as_labels(console: Console) -> None:
