@@ -21,7 +21,7 @@ sources:
     type: files
     path: "in/*.csv"
     schema: id INT, at TIMESTAMP
-    max_files_per_batch: 1
+    max_files: 1
     watermark: {column: at}
 transforms:
   minutes:

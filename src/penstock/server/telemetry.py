@@ -58,10 +58,10 @@ def variables(url: str | None) -> dict[str, str]:
 
 
 class RequestSpans:
-    """ASGI middleware: a span for each request."""
+    """ASGI middleware: a span for each request. `prefix` is that of the paths of the API."""
 
-    def __init__(self, app: ASGIApp, telemetry: Telemetry) -> None:
-        self._app, self._telemetry = app, telemetry
+    def __init__(self, app: ASGIApp, telemetry: Telemetry, prefix: str) -> None:
+        self._app, self._telemetry, self._prefix = app, telemetry, prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,4 +79,6 @@ class RequestSpans:
             await self._app(scope, receive, send_noting_status)
         finally:
             route = getattr(scope.get("route"), "path", "other")
+            if scope["path"].startswith(self._prefix):
+                route = self._prefix + route.removeprefix(self._prefix)
             self._telemetry.add_request(scope["method"], route, status, began)

@@ -51,7 +51,7 @@ def make_application(parts: Parts) -> FastAPI:
     app.include_router(console.router)  # the last one: its page answers all other paths
     add_error_handlers(app)
     if parts.telemetry is not None:
-        app.add_middleware(RequestSpans, telemetry=parts.telemetry)
+        app.add_middleware(RequestSpans, telemetry=parts.telemetry, prefix=PREFIX)
     app.add_middleware(Protection, hosts=_hosts(parts.settings))
     return app
 
