@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import MissingExtra, UserError
-from penstock.runtime.handle import Event, RunHandle
+from penstock.runtime.event_log import Event
 from penstock.spec.runtime_models import check_endpoint
+
+if TYPE_CHECKING:
+    from penstock.runtime.handle import RunHandle
 
 ENDPOINT_VARIABLE = "PENSTOCK_OTLP_ENDPOINT"
 """The environment variable with the endpoint of runs that have none of their own."""

@@ -14,7 +14,7 @@ from penstock.core.errors import Permanent, StateError, UserError
 from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
-from penstock.runtime.handle import EventLog
+from penstock.runtime.event_log import EventLog
 from penstock.server.api.application import make_application
 from penstock.server.api.monitoring import states
 from penstock.server.catalog import Catalog

@@ -15,7 +15,7 @@ from prometheus_client.core import Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.core.errors import MissingExtra
-from penstock.runtime.handle import Event, EventLog
+from penstock.runtime.event_log import Event, EventLog
 from penstock.runtime.telemetry import ENDPOINT_VARIABLE, valid_endpoint
 
 if TYPE_CHECKING:

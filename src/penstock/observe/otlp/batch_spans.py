@@ -109,7 +109,7 @@ class BatchSpans:
     def _add_sinks(self, batch: FinishedBatch, processing: Span) -> None:
         inside = set_span_in_context(processing)
         for sink, part in batch.sinks.items():
-            facts = {"penstock.sink": sink, "penstock.rows": part.rows}
+            facts: dict[str, str | int] = {"penstock.sink": sink, "penstock.rows": part.rows}
             span = self._tracer.start_span(
                 f"write {sink}", inside, start_time=_ns(part.began), attributes=facts
             )
