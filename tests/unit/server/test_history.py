@@ -125,12 +125,13 @@ def test_names_and_removed_pipelines(store: HistoryStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "wished", "found"),
-    [(900, None, 10), (HOUR, None, 20), (DAY, None, 600), (30 * DAY, None, 14400),
-     (HOUR, 1, 10), (DAY, 3600, 3600), (30 * DAY, 10**9, 86400)],
+    ("window", "wished", "age", "found"),
+    [(900, None, 900, 10), (HOUR, None, HOUR, 20), (DAY, None, DAY, 600),
+     (30 * DAY, None, 30 * DAY, 14400), (HOUR, 1, HOUR, 10), (DAY, 3600, DAY, 3600),
+     (30 * DAY, 10**9, 30 * DAY, 86400), (900, 10, 10 * HOUR, 60), (900, None, 20 * DAY, 600)],
 )  # fmt: skip
-def test_resolutions(window: float, wished: float | None, found: int) -> None:
-    assert resolution_of(window, wished) == found
+def test_resolutions(window: float, wished: float | None, age: float, found: int) -> None:
+    assert resolution_of(window, wished, age) == found
 
 
 def test_a_restarted_server_continues_from_its_last_sample(tmp_path: Path) -> None:

@@ -39,8 +39,10 @@ def show_metrics(
     null. `least` and `most` are the extremes within a step.
     """
     pipeline = views.summary(id).id
-    step = resolution_of(window, resolution and max(resolution, window / MAX_POINTS))
-    until = time.time() if end is None else end
+    now = time.time()
+    until = now if end is None else end
+    wished = resolution and max(resolution, window / MAX_POINTS)
+    step = resolution_of(window, wished, now - until + window)
     start = bucket(until - window, step)
 
     def wanted(each: Series) -> bool:

@@ -53,13 +53,15 @@ def bucket(time: float, step: int) -> int:
     return int(time // step) * step
 
 
-def resolution_of(window: float, wished: float | None = None) -> int:
+def resolution_of(window: float, wished: float | None = None, age: float = 0.0) -> int:
     """Returns the resolution of an answer: the least one of at least the wished number of seconds.
 
-    By default it divides the window into at most `POINTS` steps.
+    By default it divides the window into at most `POINTS` steps. It is at least the step of the
+    samples of an age, which is that of the oldest value.
     """
     least = wished if wished is not None else window / POINTS
-    return next((each for each in RESOLUTIONS if each >= least), RESOLUTIONS[-1])
+    found = next((each for each in RESOLUTIONS if each >= least), RESOLUTIONS[-1])
+    return max(found, LEVELS[level_for(found, age)].step)
 
 
 def level_for(resolution: float, age: float) -> int:
