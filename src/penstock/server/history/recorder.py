@@ -57,7 +57,7 @@ class History:
         self._store.close()
 
     def read(self, id: str, start: float, end: float, resolution: int, wanted: Wanted) -> list[Row]:
-        """Returns the wanted series of a pipeline. Raises StateError."""
+        """Returns the chosen series of a pipeline. Raises StateError."""
         with _reading():
             return self._store.read(id, start, end, resolution, time.time(), wanted)
 
