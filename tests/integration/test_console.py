@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,6 +127,38 @@ def test_rights_and_a_lost_connection(console: Console, page: Page) -> None:
         page.get_by_role("link", name="shop", exact=True).wait_for()
     page.get_by_text("Disconnected").wait_for()
     assert page.get_by_role("link", name="shop", exact=True).is_visible(), "values remain"
+
+
+def test_charts(console: Console, page: Page) -> None:
+    """Charts by pointer, by keyboard and as tables, over the time range of the address."""
+    id, history = console.id(), console.server.parts.history
+    console.await_health("running")
+    wait_for(lambda: history._snapshots().get(id), lambda: "no metrics")
+    history.record(time.time())
+    findings: list[str] = []
+    with listening(console) as address:
+        _log_in_by_code(page, address, console)
+        page.get_by_role("link", name="shop", exact=True).click()
+        page.get_by_role("link", name="Metrics").click()
+        chart = page.get_by_role("img", name="How far behind are the sources? In records.")
+        chart.press("End")
+        values = page.get_by_role("status").filter(has_text="7 records")
+        values.wait_for()
+        chart.press("Escape")
+        values.wait_for(state="detached")
+        page.get_by_role("button", name="Table: How far behind are the sources?").press("Enter")
+        table = page.get_by_role("region", name="Table: How far behind are the sources?")
+        assert table.get_by_role("cell").first.inner_text() == "7"
+        row = page.get_by_role("region", name="Batches").get_by_role("row").nth(1)
+        assert row.inner_text().split("\t")[2:5] == ["1", "3", "1.5 s"]
+        findings += serious_findings(page)
+        page.get_by_text("30 d", exact=True).click()
+        page.get_by_text("one value per 4 h").wait_for()
+        page.reload()
+        page.get_by_text("one value per 4 h").wait_for()
+        page.emulate_media(color_scheme="dark")
+        findings += serious_findings(page)
+    assert findings == []
 
 
 def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:

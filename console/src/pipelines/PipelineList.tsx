@@ -1,5 +1,6 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useRef } from "react";
+import type { Values } from "../api/metrics";
 import type { Summary } from "../api/types";
 import classes from "./PipelineList.module.css";
 import { PipelineRow } from "./PipelineRow";
@@ -7,8 +8,10 @@ import { PipelineRow } from "./PipelineRow";
 const ROW = 62;
 const MANY = 60;
 
+interface Props { pipelines: Summary[]; throughput?: Map<string, Values> }
+
 /** Pipelines as a table; on narrow windows each row is a card. Of many, only rows near the window exist. */
-export function PipelineList({ pipelines }: { pipelines: Summary[] }) {
+export function PipelineList({ pipelines, throughput }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const virtual = pipelines.length > MANY;
   const rows = useWindowVirtualizer({
@@ -39,9 +42,14 @@ export function PipelineList({ pipelines }: { pipelines: Summary[] }) {
           {virtual
             ? items.map(({ index, key }) => {
                 const pipeline = pipelines[index];
-                return pipeline && <PipelineRow key={key} pipeline={pipeline} index={index} ref={rows.measureElement} />;
+                return pipeline && (
+                  <PipelineRow
+                    key={key} pipeline={pipeline} throughput={throughput?.get(pipeline.id)}
+                    index={index} ref={rows.measureElement}
+                  />
+                );
               })
-            : pipelines.map((each) => <PipelineRow key={each.id} pipeline={each} />)}
+            : pipelines.map((each) => <PipelineRow key={each.id} pipeline={each} throughput={throughput?.get(each.id)} />)}
           {below > 0 && <Space height={below} />}
         </tbody>
       </table>

@@ -39,6 +39,14 @@ Certificate = Annotated[
     Path | None, Parameter(name="--tls-cert", metavar="FILE", help="The certificate of TLS.")
 ]
 Key = Annotated[Path | None, Parameter(name="--tls-key", metavar="FILE", help="The key of TLS.")]
+OtlpEndpoint = Annotated[
+    str | None,
+    Parameter(
+        metavar="URL",
+        help="Export the telemetry of the server and of its runs by OTLP over HTTP, as to "
+        "http://localhost:4318.",
+    ),
+]
 InsecureHttp = Annotated[
     bool, Parameter(help="Permit an address beyond this machine without TLS, as behind a proxy.")
 ]
@@ -58,6 +66,7 @@ def serve(
     tls_cert: Certificate = None,
     tls_key: Key = None,
     insecure_http: InsecureHttp = False,
+    otlp_endpoint: OtlpEndpoint = None,
 ) -> None:
     """Serve the pipelines of a directory: an API that starts, stops, changes and watches them.
 
@@ -89,6 +98,7 @@ def serve(
     settings = Settings(
         root, (data or root / ".penstock" / "server").absolute(), host, port, store,
         tuple(env), hosts=frozenset(allow_host), certificate=tls_cert, key=tls_key,
+        otlp_endpoint=otlp_endpoint,
     )  # fmt: skip
     server.serve(settings, log.make(), lambda started: _print_start(settings, started))
 

@@ -46,6 +46,7 @@ class BatchEvents:
         self.sink_timer.tick(query)
         self.failing_sinks.begin(query.name)
         self.metrics.queries[query.name].begin_batch(number)
+        self.metrics.batch_reports.begin(query.name, number)
 
     def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
         """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
@@ -68,6 +69,7 @@ class BatchEvents:
         flow.add(rows)
         if written.bytes is not None:
             flow.bytes = (flow.bytes or 0) + written.bytes
+        self.metrics.batch_reports.add(query.name, number, sink, rows, bad)
         self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
 
     def on_state(self, query: Query, rows: int, size: int) -> None:

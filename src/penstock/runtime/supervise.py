@@ -30,6 +30,7 @@ from penstock.runtime.retry import restart_policy
 from penstock.runtime.run_options import EndOfRun
 from penstock.runtime.side_outputs import SideOutputs
 from penstock.runtime.sink_timer import SinkTimer
+from penstock.runtime.state.batch_log import BatchLog
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state_stores import StateStores
 from penstock.runtime.stop import StopRequest
@@ -87,6 +88,8 @@ class Supervisor:
     def run(self) -> Outcome:
         """Blocks until the end of the run. Raises PenstockError if the run cannot start."""
         self.session.streams.addListener(self.listener)
+        observers = self.metrics.batch_reports.observers
+        observers.append(log := BatchLog(self.state, self.metrics.run).add)
         try:
             self._recover()
             self._poll_receivers()
@@ -102,6 +105,7 @@ class Supervisor:
                 self._stop_all()
             finally:
                 self.session.streams.removeListener(self.listener)
+                observers.remove(log)
                 self.periodic_work.close()
                 self._close_sinks()
                 self.side_outputs.close()
@@ -259,8 +263,16 @@ class Supervisor:
                 self.stop.requested.set()
                 return
             self.failing_sinks.find(name)
+            self._report_batch(run, error)
             if not run.restart_after(error):
                 self._fail("query", name, error)
+
+    def _report_batch(self, run: QueryRun, error: PenstockError) -> None:
+        """Reports the batch under way, which has failed with an error."""
+        number, began = run.execution.batch, run.execution.batch_since
+        if number is not None and began is not None:
+            reports = self.metrics.batch_reports
+            reports.fail(run.query.name, number, began, error.code, error.message)
 
     def _fail(self, kind: str, name: str, error: PenstockError) -> None:
         """Records the permanent failure of a query or of a receiver."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
 
-from penstock.core.errors import Permanent, UserError
+from penstock.core.errors import Permanent, StateError, UserError
 from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
+from penstock.runtime.event_log import EventLog
 from penstock.server.api.application import make_application
+from penstock.server.api.monitoring import states
 from penstock.server.catalog import Catalog
 from penstock.server.changes import Changes
+from penstock.server.history.recorder import History
 from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
@@ -25,6 +29,7 @@ from penstock.server.store.database import Database, leadership
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
+from penstock.server.telemetry import exported, variables
 from penstock.server.views import Views
 from penstock.server.workers.pool import WorkerPool
 
@@ -68,6 +73,7 @@ def open_server(
             f"the directory {settings.directory} does not exist", code="missing-file",
             hint="Create the directory, or name another one.",
         )  # fmt: skip
+    log = EventLog(log)
     with leadership(settings.data):
         create_directory(settings.created)
         database = Database.open(settings.data, settings.store)
@@ -81,15 +87,20 @@ def open_server(
         supervisor = Supervisor(pipelines, catalog, launcher, log)
         views = Views(settings, pipelines, files, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
+        history = _open_history(settings, pipelines, supervisor, log)
         code = _set_up(settings, accounts)
         supervisor.start()
+        history.start()
         try:
-            parts = Parts(settings, views, changes, accounts, Audit(database), log)
-            yield Server(parts, supervisor, code)
+            audit, endpoint = Audit(database), settings.otlp_endpoint
+            with exported(endpoint, log, lambda: [states(views.summaries())]) as telemetry:
+                parts = Parts(settings, views, changes, accounts, audit, history, log, telemetry)
+                yield Server(parts, supervisor, code)
         finally:
             own.close()
             describing.close()
             supervisor.close()
+            history.close()
             database.close()
 
 
@@ -134,7 +145,22 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
         for name, text in environment.items()
         if name.startswith("PENSTOCK_") and name not in WITHHELD
     }
-    return {**own, **found}
+    return {**own, **found, **variables(settings.otlp_endpoint)}
+
+
+def _open_history(
+    settings: Settings, pipelines: Pipelines, supervisor: Supervisor, log: Log
+) -> History:
+    """Opens the history of metrics. Raises StateError if its file cannot be opened."""
+    try:
+        return History(
+            settings.data, supervisor.snapshots, lambda: [each.id for each in pipelines.all()], log
+        )
+    except sqlite3.Error as error:
+        raise StateError(
+            "the history of metrics cannot be opened", code="store-not-opened", detail=str(error),
+            hint="Correct the rights of the directory of --data.",
+        ) from error  # fmt: skip
 
 
 def _set_up(settings: Settings, accounts: Accounts) -> str | None:

@@ -10,6 +10,8 @@ from typing import Any
 from penstock.core.errors import UserError
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health
+from penstock.runtime.state.batch_log import read_batches
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.status import FinishedRun
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.pipeline_files import PipelineFiles
@@ -22,7 +24,10 @@ from penstock.server.supervision.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class Summary:
-    """A pipeline in a list. `changed` is whether its file differs from the applied version."""
+    """A pipeline in a list. `changed` is whether its file differs from the applied version.
+
+    `active` is whether a run has the lock of the state directory.
+    """
 
     id: str
     name: str
@@ -35,6 +40,7 @@ class Summary:
     rows_per_second: float
     lag: int | None
     dead_letters: int
+    active: bool
 
 
 class Views:
@@ -116,6 +122,16 @@ class Views:
             *known,
         ]  # fmt: skip
 
+    def batches(
+        self, id: str, *, query: str | None, before: int | None, limit: int
+    ) -> list[dict[str, Any]]:
+        """Returns the last batches of a pipeline, or those before an entry, last first."""
+        entry = self._catalog.entry(self._pipelines.get(id).id)
+        if entry is None or entry.state is None:
+            return []
+        state = StateDirectory(entry.state)
+        return read_batches(state, query=query, before=before, limit=limit)
+
     def versions(self, id: str, limit: int, before: int | None = None) -> list[Version]:
         """Returns the last versions of a pipeline, or those before a number, last first."""
         return self._pipelines.versions(self._pipelines.get(id).id, limit, before)
@@ -136,7 +152,7 @@ class Views:
             _health(pipeline, supervised), pipeline.wish,
             pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
-            sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0,
+            sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0, running,
         )  # fmt: skip
 
     def _shown(self, file: str) -> str:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from server_console import PIPELINE, Console, add_pipeline, wait_for
 
@@ -115,21 +114,6 @@ def test_logs_are_of_a_run_and_a_level(console: Console, pipeline_directory: Pat
     assert (line["event"], line["code"]) == ("error", "state")
     assert console.get(f"pipelines/{id}/logs", params={"run": "other"}) == []
     assert console.get(f"pipelines/{id}/logs", params={"text": "nothing of it"}) == []
-
-
-def test_metrics_are_those_of_prometheus(console: Console) -> None:
-    console.post(f"pipelines/{console.id()}/start")
-    console.await_health("running")
-    text = console.client.get("/metrics").text
-    samples = {
-        (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    node = ("generate", "orders", "shop", "source")
-    assert samples["penstock_rows_total", *node] == 3
-    assert samples["penstock_lag", *sorted((*node, "records"))] == 7
-    assert samples["penstock_pipeline_state", "running", "shop"] == 1
 
 
 def test_no_dead_letters(console: Console) -> None:

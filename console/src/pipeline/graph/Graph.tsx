@@ -1,6 +1,7 @@
 import "@xyflow/react/dist/base.css";
 import { Background, Controls, MiniMap, Panel, ReactFlow } from "@xyflow/react";
 import { useMemo, useState } from "react";
+import { useMetrics } from "../../api/metrics";
 import type { Detail } from "../../api/types";
 import { ChainNode } from "./ChainNode";
 import { collapse, LARGE, opening } from "./chains";
@@ -23,6 +24,8 @@ export default function Graph({ detail, selected, onSelect }: Props) {
   const shape = JSON.stringify(shown.nodes.map((each) => [each.name, each.inputs]));
   const placed = useMemo(() => place(shown.nodes), [shape]);
   const start = opening(shown.nodes, problems);
+  const metrics = useMetrics(detail.id, "15m", "rows_per_second");
+  const rates = new Map(metrics.data?.series.map((each) => [each.name, each.values]));
   const failing = failingNodes(detail);
   const nodes = placed.nodes.map((each) => shown.chains.has(each.id) ? chain(each) : ({
     ...each,
@@ -30,6 +33,7 @@ export default function Graph({ detail, selected, onSelect }: Props) {
     data: {
       facts: detail.nodes.find((one) => one.name === each.id),
       numbers: detail.numbers?.nodes[each.id],
+      rates: rates.get(each.id),
       failing: failing.has(each.id),
       selected: each.id === selected,
       onSelect,

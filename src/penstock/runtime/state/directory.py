@@ -21,6 +21,7 @@ life                ID of the state, new after a reset
 version             layout of the directory; marks that Penstock created the state
 run.json            the run in progress
 runs.jsonl          one line for each finished run
+batches.jsonl       one line for each of the last batches; .1 and .2 have earlier ones
 spark.log           Spark's own log
 """
 

@@ -21,7 +21,8 @@ HISTORY = "runs.jsonl"
 RUN = "run.json"
 ID = "id"
 PIPELINE = "pipeline.json"
-PRESERVED = (LOCK, LOG, HISTORY, RUN, MARKER, ID, PIPELINE)
+BATCHES = "batches.jsonl"
+PRESERVED = (LOCK, LOG, HISTORY, RUN, MARKER, ID, PIPELINE, BATCHES)
 """Entries that remain after a reset."""
 REMOVED = (
     "plan.json", "key.json", "schemas.json", "primary_keys.json", "checkpoints", "nodes", "spool",

@@ -12,6 +12,7 @@ from penstock.server.api import (
     dead_letters,
     events,
     language,
+    metrics,
     monitoring,
     pipelines,
     sessions,
@@ -22,10 +23,12 @@ from penstock.server.console import routes as console
 from penstock.server.documentation import routes as documentation
 from penstock.server.parts import Parts
 from penstock.server.settings import Settings
+from penstock.server.telemetry import RequestSpans
 
 PREFIX = "/api/v1"
 ROUTERS = (
-    pipelines.router, language.router, dead_letters.router, components.router, events.router,
+    pipelines.router, metrics.router, language.router, dead_letters.router, components.router,
+    events.router,
     sessions.router,
 )  # fmt: skip
 OPEN_PATHS = (
@@ -58,6 +61,8 @@ def make_application(parts: Parts) -> FastAPI:
     app.include_router(documentation.router)
     app.include_router(console.router)  # the last one: its page answers all other paths
     add_error_handlers(app)
+    if parts.telemetry is not None:
+        app.add_middleware(RequestSpans, telemetry=parts.telemetry, prefix=PREFIX)
     app.add_middleware(Protection, hosts=_hosts(parts.settings))
     return app
 

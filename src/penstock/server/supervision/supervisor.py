@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
+from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health, Reason
 from penstock.server.catalog import Catalog
 from penstock.server.store.pipelines import Pipelines
@@ -54,6 +55,15 @@ class Supervisor:
     def find(self, id: str) -> Supervised | None:
         """Returns a pipeline as of the last comparison; None before its first one."""
         return self._supervised.get(id)
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """Returns the metrics of the last run of each pipeline, as of the last comparison."""
+        statuses = {id: each.status for id, each in self._supervised.copy().items()}
+        return {
+            id: status.numbers
+            for id, status in statuses.items()
+            if status is not None and status.numbers is not None
+        }
 
     def compare(self) -> None:
         """Compares all pipelines once, and acts where a wish and its run differ."""
