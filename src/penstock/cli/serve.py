@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,10 @@ Host = Annotated[str, Parameter(metavar="NAME", help="The address to listen on."
 Port = Annotated[int, Parameter(metavar="N", help="The port to listen on.")]
 Store = Annotated[
     str | None,
-    Parameter(metavar="URL", help="A PostgreSQL database of the store; by default SQLite in data."),
+    Parameter(
+        metavar="URL",
+        help="A PostgreSQL database of the store, by default PENSTOCK_STORE, or else SQLite in data.",
+    ),
 ]
 Environment = Annotated[
     tuple[str, ...],
@@ -87,8 +91,8 @@ def serve(
         )  # fmt: skip
     root = directory.absolute()
     settings = Settings(
-        root, (data or root / ".penstock" / "server").absolute(), host, port, store,
-        tuple(env), hosts=frozenset(allow_host), certificate=tls_cert, key=tls_key,
+        root, (data or root / ".penstock" / "server").absolute(), host, port,
+        store or os.environ.get("PENSTOCK_STORE") or None, tuple(env), hosts=frozenset(allow_host), certificate=tls_cert, key=tls_key,
     )  # fmt: skip
     server.serve(settings, log.make(), lambda started: _print_start(settings, started))
 

@@ -38,8 +38,8 @@ INHERITED = (
     "PYTHONPATH", "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 """The variables that runs inherit, beside those of `Settings.environment`."""
-WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER"})
-"""The variables of clients of the server, which are not for the code of pipelines."""
+WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER", "PENSTOCK_STORE", "PENSTOCK_KEYS"})
+"""The variables of the server and its clients, which are not for the code of pipelines."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def open_server(
         files, describing = PipelineFiles(directories), WorkerPool(1, environment)
         catalog = Catalog(directories, pipelines, files, workers or describing)
         launcher = Launcher(settings.command, environment, settings.logs)
-        supervisor = Supervisor(pipelines, catalog, launcher, log)
+        supervisor = Supervisor(pipelines, catalog, launcher, log, database.lease)
         views = Views(settings, pipelines, files, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
         code = _set_up(settings, accounts)

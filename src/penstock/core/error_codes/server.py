@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SERVER_CODES: Mapping[str, str] = {
-    "already-serving": "Another server uses the data directory.",
+    "already-serving": "Another server uses the data directory or the store.",
     "ambiguous-name": "A server has several pipelines of one name.",
     "body-too-large": "The body of a request is too large.",
     "change-under-way": "Another change of the pipeline is under way.",
@@ -24,6 +24,7 @@ SERVER_CODES: Mapping[str, str] = {
     "killed": "The process of a run was killed.",
     "last-admin": "No user with the right admin would remain.",
     "never-run": "The pipeline has never run.",
+    "lease-lost": "The server does not have the lease of its store any more.",
     "newer-version": "A pipeline has a newer version than expected.",
     "no-penstock-server": "The answer at the URL is not that of a server of Penstock.",
     "no-such-method": "The path of a request does not accept its method.",
@@ -41,6 +42,8 @@ SERVER_CODES: Mapping[str, str] = {
     "slow-batch": "A batch has been under way for long.",
     "stopped-by": "A user stopped the pipeline.",
     "store-failed": "The database of the server failed.",
+    "store-full": "The disk of the database of the server is full.",
+    "store-locked": "Another program has locked the database of the server.",
     "store-not-opened": "The database of the server cannot be opened.",
     "too-many-files": "A directory has too many files.",
     "too-many-logins": "There were too many logins from one address.",

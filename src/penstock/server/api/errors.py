@@ -20,7 +20,7 @@ NOT_FOUND = frozenset({
     "unknown-pipeline", "unknown-version", "unknown-user", "unknown-token", "no-dead-letter",
 })  # fmt: skip
 """The codes whose status is 404."""
-UNAVAILABLE = frozenset({"store-failed"})
+UNAVAILABLE = frozenset({"store-failed", "store-full", "store-locked", "lease-lost"})
 """The codes whose status is 503."""
 
 
