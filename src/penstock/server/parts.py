@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 from penstock.core.log import Log
 from penstock.server.changes import Changes
+from penstock.server.connections.connection_tests import ConnectionTests
+from penstock.server.connections.profiles import Profiles
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
+from penstock.server.store.requests import Requests
 from penstock.server.views import Views
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Settings, pipelines, users and the audit of a server, and its log."""
+    """Settings, pipelines, users, connections and the audit of a server, and its log."""
 
     settings: Settings
     views: Views
@@ -22,3 +25,6 @@ class Parts:
     accounts: Accounts
     audit: Audit
     log: Log
+    profiles: Profiles
+    connection_tests: ConnectionTests
+    requests: Requests

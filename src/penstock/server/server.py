@@ -16,13 +16,18 @@ from penstock.core.log import Log
 from penstock.server.api.application import make_application
 from penstock.server.catalog import Catalog
 from penstock.server.changes import Changes
+from penstock.server.connections.connection_tests import ConnectionTests
+from penstock.server.connections.profiles import Profiles
 from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import RIGHTS, Accounts
 from penstock.server.store.audit import Audit
+from penstock.server.store.connections import Connections
 from penstock.server.store.database import Database, leadership
+from penstock.server.store.encryption import Encryption
 from penstock.server.store.pipelines import Pipelines
+from penstock.server.store.requests import Requests
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
 from penstock.server.views import Views
@@ -70,19 +75,24 @@ def open_server(
         create_directory(settings.created)
         database = Database.open(settings.data, settings.store)
         environment = child_environment(settings, os.environ)
+        encryption = Encryption.load(settings.data, os.environ, settings.key_command)
+        profiles = Profiles(Connections(database, encryption), settings.directory)
         own = WorkerPool(WORKERS, environment)
         pipelines, accounts = Pipelines(database), Accounts(database)
         directories = [settings.directory, settings.created]
         files, describing = PipelineFiles(directories), WorkerPool(1, environment)
-        catalog = Catalog(directories, pipelines, files, workers or describing)
-        launcher = Launcher(settings.command, environment, settings.logs)
+        catalog = Catalog(directories, pipelines, files, workers or describing, profiles)
+        launcher = Launcher(settings.command, environment, settings.logs, profiles)
         supervisor = Supervisor(pipelines, catalog, launcher, log, database.lease)
         views = Views(settings, pipelines, files, catalog, supervisor)
-        changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
+        changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own, profiles)
         code = _set_up(settings, accounts)
         supervisor.start()
         try:
-            parts = Parts(settings, views, changes, accounts, Audit(database), log)
+            parts = Parts(
+                settings, views, changes, accounts, Audit(database), log, profiles,
+                ConnectionTests(settings, profiles, workers or own), Requests(database),
+            )  # fmt: skip
             yield Server(parts, supervisor, code)
         finally:
             own.close()

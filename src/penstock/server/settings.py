@@ -16,7 +16,9 @@ class Settings:
     `directory` has pipeline files. `data` has the store, keys, logs of runs, and the files of
     pipelines that the API creates. `environment` names the variables of the server's environment
     that runs inherit. `python` is whether pipelines may contain Python code. `hosts` are further
-    names of the server in the header Host. `command` is the beginning of the command line of runs.
+    names of the server in the header Host. `key_command` prints the keys of secrets. `networks`
+    are those that tests of connections may reach although they are special. `command` is the
+    beginning of the command line of runs.
     """
 
     directory: Path
@@ -29,6 +31,8 @@ class Settings:
     hosts: frozenset[str] = field(default_factory=frozenset)
     certificate: Path | None = None
     key: Path | None = None
+    key_command: str | None = None
+    networks: tuple[str, ...] = ()
     command: tuple[str, ...] = (sys.executable, "-m", "penstock")
 
     @property

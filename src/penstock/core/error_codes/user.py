@@ -27,6 +27,7 @@ USER_CODES: Mapping[str, str] = {
     "failed-preprocessor": "A preprocessor of a pipeline file failed.",
     "file-exists": "The file to write exists.",
     "file-too-large": "A pipeline file is larger than the limit.",
+    "forbidden-connection": "A pipeline or a user may not use a connection of the server.",
     "fresh-backfill": "The options --fresh and --backfill exclude each other.",
     "hidden-window": "A join in an updating query compares windows that its inputs do not select.",
     "in-use": "A definition is read by another one and cannot be dropped.",

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from penstock.core.version import __version__
 from penstock.server.api import (
     components,
+    connections,
     dead_letters,
     events,
     monitoring,
@@ -24,6 +25,7 @@ from penstock.server.settings import Settings
 PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
+    connections.router,
 )  # fmt: skip
 OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})

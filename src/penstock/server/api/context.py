@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from penstock.server.changes import Changes
+from penstock.server.connections.connection_tests import ConnectionTests
+from penstock.server.connections.profiles import Profiles
 from penstock.server.parts import Parts
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
@@ -35,7 +37,17 @@ def _audit(request: Request) -> Audit:
     return parts_of(request).audit
 
 
+def _profiles(request: Request) -> Profiles:
+    return parts_of(request).profiles
+
+
+def _connection_tests(request: Request) -> ConnectionTests:
+    return parts_of(request).connection_tests
+
+
 TheViews = Annotated[Views, Depends(_views)]
 TheChanges = Annotated[Changes, Depends(_changes)]
 TheAccounts = Annotated[Accounts, Depends(_accounts)]
 TheAudit = Annotated[Audit, Depends(_audit)]
+TheProfiles = Annotated[Profiles, Depends(_profiles)]
+TheConnectionTests = Annotated[ConnectionTests, Depends(_connection_tests)]

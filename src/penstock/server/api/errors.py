@@ -18,6 +18,7 @@ from penstock.server.workers.pool import WorkerError
 
 NOT_FOUND = frozenset({
     "unknown-pipeline", "unknown-version", "unknown-user", "unknown-token", "no-dead-letter",
+    "no-connection",
 })  # fmt: skip
 """The codes whose status is 404."""
 UNAVAILABLE = frozenset({"store-failed", "store-full", "store-locked", "lease-lost"})

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Query
 
 from penstock.server.api.context import TheAudit, TheChanges, TheViews
+from penstock.server.api.idempotency import IdempotentRoute
 from penstock.server.api.models import (
     Application,
     Draft,
@@ -19,7 +20,7 @@ from penstock.server.api.models import (
 )
 from penstock.server.api.security import DataReader, Editor, Operator, Viewer
 
-router = APIRouter(tags=["pipelines"])
+router = APIRouter(tags=["pipelines"], route_class=IdempotentRoute)
 PATH = "/pipelines/{id}"
 
 
@@ -34,7 +35,7 @@ def create_pipeline(
     body: NewPipeline, user: Editor, views: TheViews, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Creates a pipeline from a valid text. It does not run yet."""
-    id = changes.create(body.name, body.text, user.name, body.note)
+    id = changes.create(body.name, body.text, user, body.note)
     audit.record(user.name, "create", id, name=body.name)
     return asdict(views.summary(id))
 
@@ -42,7 +43,7 @@ def create_pipeline(
 @router.post("/check")
 def check_new_pipeline(body: NewDraft, user: Editor, changes: TheChanges) -> dict[str, Any]:
     """Checks a text of a pipeline that does not exist yet."""
-    return changes.check_new(body.name, body.text, body.level)
+    return changes.check_new(body.name, body.text, body.level, user)
 
 
 @router.get(PATH)
@@ -64,7 +65,7 @@ def delete_pipeline(
 @router.post(PATH + "/check")
 def check_pipeline(id: str, body: Draft, user: Editor, changes: TheChanges) -> dict[str, Any]:
     """Checks a text of a pipeline: errors, warnings, columns, and changes of its state."""
-    return changes.check(id, body.text, body.level)
+    return changes.check(id, body.text, body.level, user)
 
 
 @router.post(PATH + "/apply")
@@ -72,9 +73,7 @@ def apply_text(
     id: str, body: Application, user: Editor, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Applies a text as a new version. A running pipeline restarts; its state continues."""
-    version = changes.apply(
-        id, body.text, user.name, note=body.note, fresh=body.fresh, base=body.base
-    )
+    version = changes.apply(id, body.text, user, note=body.note, fresh=body.fresh, base=body.base)
     audit.record(user.name, "apply", id, version=version.number, fresh=body.fresh)
     return asdict(version)
 
@@ -99,7 +98,7 @@ def roll_back(
     id: str, number: Number, body: RollBack, user: Editor, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Applies the text of an earlier version as a new one."""
-    version = changes.roll_back(id, number, user.name, fresh=body.fresh, base=body.base)
+    version = changes.roll_back(id, number, user, fresh=body.fresh, base=body.base)
     audit.record(user.name, "roll back", id, to=number, version=version.number)
     return asdict(version)
 

@@ -75,7 +75,7 @@ class Supervisor:
             entry = self._catalog.entry(id)
             try:
                 if supervised.compare(pipeline, entry) and starting < limit and entry is not None:
-                    supervised.start(pipeline, entry.file)
+                    supervised.start(pipeline, entry)
                     starting += 1
             except PenstockError as error:
                 reason = Reason(error.code, error.message, error.hint)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from penstock.core.errors import PenstockError, flatten_errors
 from penstock.plan.explain import explain
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.selection import Selection
+from penstock.server.workers import connection_operations
 from penstock.spec.documents.files import unsaved
+from penstock.spec.documents.profiles import used_profiles
 from penstock.spec.front_end import language_of
 
 Facts = dict[str, Any]
@@ -25,7 +29,7 @@ def describe(file: Path) -> Facts:
     partial, errors = app.partial_plan(file)
     facts: Facts = {
         "name": file.stem, "language": language_of(str(file)), "state": None, "nodes": [],
-        "queries": [], "bounded": None,
+        "queries": [], "bounded": None, "connections": [],
         "errors": [each for error in errors for each in to_dicts(error)], "warnings": [],
     }  # fmt: skip
     if partial is not None:
@@ -37,6 +41,7 @@ def _facts_of(plan: Plan) -> Facts:
     explanation = explain(plan)
     return {
         "name": plan.name, "state": str(plan.state), "bounded": plan.bounded,
+        "connections": used_profiles(plan.pipeline),
         "nodes": [asdict(node) for node in explanation.nodes],
         "queries": [asdict(query) for query in explanation.queries],
         "warnings": [each for warning in plan.warnings for each in to_dicts(warning)],
@@ -100,13 +105,14 @@ OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
         describe, check, list_dead_letters, show_dead_letter, remove_dead_letters,
-        replay_dead_letters,
+        replay_dead_letters, connection_operations.test_connection,
+        connection_operations.list_tables, connection_operations.describe_tables,
     )
 }  # fmt: skip
 
 
 def perform(request: Mapping[str, Any]) -> Facts:
-    """Performs a request: `operation`, `file`, its unsaved `text`, and arguments.
+    """Performs a request: `operation`, `file`, its unsaved `text`, variables and arguments.
 
     The answer has `result`, or `errors` with the `status` of HTTP.
     """
@@ -114,8 +120,19 @@ def perform(request: Mapping[str, Any]) -> Facts:
     file = Path(request["file"])
     text = request.get("text")
     try:
-        with unsaved({} if text is None else {file: text}):
+        with unsaved({} if text is None else {file: text}), _variables(request["variables"]):
             return {"result": OPERATIONS[request["operation"]](file, **arguments)}
     except PenstockError as error:
         first = flatten_errors(error)[0]
         return {"errors": to_dicts(error), "status": first.policy.http_status}
+
+
+@contextmanager
+def _variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables of the environment during the block."""
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
