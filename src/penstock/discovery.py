@@ -1,24 +1,29 @@
-"""Discovery of the tables of a database, and a pipeline that reads them."""
+"""Discovery of the tables of a database, and a pipeline that reads them; components without one."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError, UserError
+from penstock.core.errors import PenstockError, PlanError, UserError, flatten_errors, raise_all
 from penstock.core.secret import Secret
 from penstock.core.text import did_you_mean
-from penstock.plan.single_component import make_component
+from penstock.plan.make import make_plan
 from penstock.sdk import Component, registry
 from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.ledger import LEDGER
 from penstock.sdk.database.listing import ListedSource, TableListing
+from penstock.spec.documents.reading import complete, parsed
+from penstock.spec.validate import validate
+from penstock.spec.yaml.parse import parse_document
 from penstock.spec.yaml.writer import to_text
 
 _OF_NODES = frozenset({"changes", "lookup", "query", "static", "table", "type"})
@@ -154,6 +159,33 @@ def _create_source(type_: str, options: Mapping[str, Any]) -> Any:
     source = make_component("source", type_, {"table": component.example_table, **options})
     assert isinstance(source, ListedSource)
     return source
+
+
+def make_component(
+    kind: Literal["source", "sink"], type_: str, options: Mapping[str, Any]
+) -> Component[Any]:
+    """Returns a source or a sink without a pipeline, for tests of its connection.
+
+    Raises the errors of the options, without locations.
+    """
+    node = {"type": type_, **options}
+    other = f"other_than_{type_}"
+    sources: dict[str, Any] = {type_: node}
+    sinks: dict[str, Any] = {other: {"type": "blackhole", "from": type_}}
+    if kind == "sink":
+        sources = {other: {"type": "generate", "fields": {"id": "sequence"}}}
+        sinks = {type_: {"from": other, **node}}
+    text = to_text({"name": type_, "sources": sources, "sinks": sinks})
+    document = parse_document(text, base=Path.cwd())
+    pipeline, errors = validate(parsed(*complete([[document]], (), os.environ)))
+    partial = make_plan(pipeline, errors) if pipeline is not None else None
+    found = errors if partial is None else list(partial.errors)
+    for error in found:
+        for inner in flatten_errors(error):
+            inner.where = None
+    raise_all(found)
+    assert partial is not None
+    return partial.plan.nodes[type_].component
 
 
 def _find(table: str, known: Sequence[TableName]) -> TableName:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.log import Log
+from penstock.server.alerts.delivery import Delivery
 from penstock.server.changes import Changes
 from penstock.server.connections.connection_tests import ConnectionTests
 from penstock.server.connections.profiles import Profiles
+from penstock.server.functions import Functions
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import Accounts
+from penstock.server.store.alerts import Alerts
 from penstock.server.store.audit import Audit
 from penstock.server.store.requests import Requests
+from penstock.server.store.shares import Shares
 from penstock.server.views import Views
 
 
@@ -28,3 +32,7 @@ class Parts:
     profiles: Profiles
     connection_tests: ConnectionTests
     requests: Requests
+    alerts: Alerts
+    delivery: Delivery
+    shares: Shares
+    functions: Functions

@@ -13,21 +13,29 @@ from penstock.core.errors import Permanent, UserError
 from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
+from penstock.core.python_permission import VARIABLE as NO_PYTHON
+from penstock.plan.plugins import SERVER_FUNCTIONS
+from penstock.server.alerts.delivery import Delivery
+from penstock.server.alerts.watcher import Watcher
 from penstock.server.api.application import make_application
 from penstock.server.catalog import Catalog
 from penstock.server.changes import Changes
 from penstock.server.connections.connection_tests import ConnectionTests
 from penstock.server.connections.profiles import Profiles
+from penstock.server.functions import Functions
 from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import RIGHTS, Accounts
+from penstock.server.store.alerts import Alerts
 from penstock.server.store.audit import Audit
 from penstock.server.store.connections import Connections
 from penstock.server.store.database import Database, leadership
 from penstock.server.store.encryption import Encryption
+from penstock.server.store.functions import StoredFunctions
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.store.requests import Requests
+from penstock.server.store.shares import Shares
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
 from penstock.server.views import Views
@@ -73,6 +81,7 @@ def open_server(
         )  # fmt: skip
     with leadership(settings.data):
         create_directory(settings.created)
+        create_directory(settings.functions)
         database = Database.open(settings.data, settings.store)
         environment = child_environment(settings, os.environ)
         encryption = Encryption.load(settings.data, os.environ, settings.key_command)
@@ -83,18 +92,26 @@ def open_server(
         files, describing = PipelineFiles(directories), WorkerPool(1, environment)
         catalog = Catalog(directories, pipelines, files, workers or describing, profiles)
         launcher = Launcher(settings.command, environment, settings.logs, profiles)
+        alerts = Alerts(database, encryption)
+        functions = Functions(settings, StoredFunctions(database), workers or own)
+        functions.write_files()
         supervisor = Supervisor(pipelines, catalog, launcher, log, database.lease)
         views = Views(settings, pipelines, files, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own, profiles)
         code = _set_up(settings, accounts)
+        delivery = Delivery(alerts, settings.url)
+        watcher = Watcher(alerts, views, delivery, database.lease, log)
         supervisor.start()
+        watcher.start()
         try:
             parts = Parts(
                 settings, views, changes, accounts, Audit(database), log, profiles,
                 ConnectionTests(settings, profiles, workers or own), Requests(database),
+                alerts, delivery, Shares(database), functions,
             )  # fmt: skip
             yield Server(parts, supervisor, code)
         finally:
+            watcher.close()
             own.close()
             describing.close()
             supervisor.close()
@@ -142,7 +159,10 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
         for name, text in environment.items()
         if name.startswith("PENSTOCK_") and name not in WITHHELD
     }
-    return {**own, **found}
+    server = {SERVER_FUNCTIONS: str(settings.functions)}
+    if not settings.python:
+        server[NO_PYTHON] = "1"
+    return {**own, **found, **server}
 
 
 def _set_up(settings: Settings, accounts: Accounts) -> str | None:

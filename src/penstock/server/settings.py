@@ -41,6 +41,11 @@ class Settings:
         return self.data / "pipelines"
 
     @property
+    def functions(self) -> Path:
+        """The directory of the functions that all pipelines can call."""
+        return self.data / "functions"
+
+    @property
     def logs(self) -> Path:
         """The directory of the logs of runs, one directory for each pipeline."""
         return self.data / "logs"

@@ -8,13 +8,16 @@ from fastapi import FastAPI
 
 from penstock.core.version import __version__
 from penstock.server.api import (
+    alerts,
     components,
     connections,
     dead_letters,
     events,
+    functions,
     monitoring,
     pipelines,
     sessions,
+    shares,
 )
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
@@ -25,9 +28,9 @@ from penstock.server.settings import Settings
 PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
-    connections.router,
+    connections.router, functions.router, alerts.router, shares.router,
 )  # fmt: skip
-OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
+OPEN_PATHS = (*sessions.OPEN_PATHS, *shares.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 

@@ -97,7 +97,7 @@ def test_draft(
 @router.get("/types/{name}")
 def show_type(name: str, user: Editor) -> dict[str, Any]:
     """Returns the JSON Schemas of the options of a connector, as source and as sink."""
-    return {**schemas(name)}
+    return {str(kind): schema for kind, schema in schemas(name).items()}
 
 
 @router.post("/keys/rotate")

@@ -22,11 +22,21 @@ from penstock.core.errors import Permanent
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+METADATA_NETWORKS = ("169.254.0.0/16", "fe80::/10")
+"""The networks of metadata services, and of single links."""
 METADATA = ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
 """The addresses of metadata services of clouds that are not link-local."""
 _HOST = re.compile(r"\[?([0-9A-Za-z_.:-]+?)\]?(?::(\d{1,5}))?")
 _NAMED = re.compile(r"host|server|address|endpoint|broker|bootstrap|url|uri", re.IGNORECASE)
 _LOCAL_SCHEMES = frozenset({"unix", "ipc", "inproc", "file"})
+
+
+def check_address(address: str, refused: Sequence[str]) -> None:
+    """Raises Permanent for an address of a metadata service, and one in `refused` networks."""
+    found = _plain(ipaddress.ip_address(address.partition("%")[0]))
+    networks = map(ipaddress.ip_network, refused)
+    if str(found) in METADATA or any(found in network for network in networks):
+        raise Permanent(f"the address {address} is not permitted", code="forbidden-address")
 
 
 class Guard:

@@ -18,7 +18,6 @@ from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, PlanError
 from penstock.discovery import DiscoveredTable
 from penstock.plan.explain import Column
-from penstock.plan.single_component import make_component
 from penstock.sdk import registry
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.database.listing import ListedSource
@@ -41,7 +40,7 @@ def test_connection(
     if issubclass(component, ListedSource) and not {"table", "query"} & options.keys():
         return {"tables": _count_tables(type_, given, allowed)}
     with _guarded({**_options_of(connection), **options}, allowed):
-        found = make_component(kind, type_, given)
+        found = discovery.make_component(kind, type_, given)
         found.check()
     return {"tables": None}
 

@@ -12,12 +12,13 @@ from typing import Any
 from penstock import app, checks
 from penstock.control import PipelineControl
 from penstock.core.error_report import to_dicts
-from penstock.core.errors import PenstockError, flatten_errors
+from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.plan.explain import explain
+from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.selection import Selection
 from penstock.server.workers import connection_operations
-from penstock.spec.documents.files import unsaved
+from penstock.spec.documents.files import read_text, unsaved
 from penstock.spec.documents.profiles import used_profiles
 from penstock.spec.front_end import language_of
 
@@ -68,6 +69,28 @@ def check(file: Path, level: checks.Level = "static", timeout: float = 30.0) -> 
     }
 
 
+def check_functions(file: Path, others: Mapping[str, str]) -> Facts:
+    """Returns the signatures and the errors of a file of functions. Does not run the file.
+
+    `others` are the files of the server by the names of their functions, in lower case.
+    """
+    decorated = DecoratedFile(file, file.name, read_text(file))
+    functions = decorated.functions()
+    errors = list(decorated.errors)
+    errors += [
+        PlanError(
+            f'the functions "{others[each.name.lower()]}" of the server have "{each.name}"',
+            code="duplicate-name", hint="Choose another name for the function.",
+        )
+        for each in functions
+        if each.name.lower() in others
+    ]  # fmt: skip
+    return {
+        "ok": not errors, "signatures": [each.signature for each in functions],
+        "errors": [facts for error in errors for facts in to_dicts(error)],
+    }  # fmt: skip
+
+
 def list_dead_letters(
     file: Path, node: str | None = None, code: str | None = None, limit: int = 50
 ) -> Facts:
@@ -104,7 +127,7 @@ def _letter(facts: Mapping[str, Any]) -> Facts:
 OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
-        describe, check, list_dead_letters, show_dead_letter, remove_dead_letters,
+        describe, check, check_functions, list_dead_letters, show_dead_letter, remove_dead_letters,
         replay_dead_letters, connection_operations.test_connection,
         connection_operations.list_tables, connection_operations.describe_tables,
     )
