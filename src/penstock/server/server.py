@@ -61,6 +61,7 @@ class Server:
 
     parts: Parts
     supervisor: Supervisor
+    watcher: Watcher
     login_code: str | None
 
 
@@ -109,7 +110,7 @@ def open_server(
                 ConnectionTests(settings, profiles, workers or own), Requests(database),
                 alerts, delivery, Shares(database), functions,
             )  # fmt: skip
-            yield Server(parts, supervisor, code)
+            yield Server(parts, supervisor, watcher, code)
         finally:
             watcher.close()
             own.close()

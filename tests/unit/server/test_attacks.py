@@ -69,7 +69,8 @@ def test_concurrent_changes_have_different_numbers(
 
     check = Changes._check
     monkeypatch.setattr(
-        Changes, "_check",
+        Changes,
+        "_check",
         lambda self, id, file, text, level, user: check(self, id, file, text, "static", user),
     )
     path, text = f"/api/v1/pipelines/{console.id()}", PIPELINE.format(name="shop")
