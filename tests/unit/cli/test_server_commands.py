@@ -65,8 +65,9 @@ def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     check = Changes._check
     monkeypatch.setattr(
-        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
-    )
+        Changes, "_check",
+        lambda self, id, file, text, level, user: check(self, id, file, text, "static", user),
+    )  # fmt: skip
 
 
 def test_versions_of_a_pipeline(penstock: Penstock, console: Console, changed: str) -> None:
@@ -142,6 +143,25 @@ def test_wrong_names_and_tokens(penstock: Penstock) -> None:
         assert (code, "invalid-url" in err) == (2, True), url
     code, _, err = penstock("versions", "shop", "--server", "https://example.invalid")
     assert (code, "no-token" in err) == (2, True), "the file is for this machine only"
+
+
+def test_keys_are_rotated(penstock: Penstock) -> None:
+    assert penstock("rotate")[:2] == (0, "0 secrets encrypted with the first key\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [("http://server.invalid", True), ("https://server.invalid", False), ("http://[::1]:1", False),
+     ("http://localhost:1", False), ("HTTP://127.0.0.2:1", True)],
+)  # fmt: skip
+def test_a_token_without_encryption(
+    url: str, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from penstock.cli.server_options import connect
+
+    monkeypatch.setenv("PENSTOCK_TOKEN", "token")
+    connect(url, None)
+    assert ("without encryption" in capsys.readouterr().err) is warned
 
 
 def test_a_server_that_is_down_hangs_or_is_another_one() -> None:

@@ -46,7 +46,7 @@ class DeclaredFunction:
             self._add(PlanError("expected either code or sql", code="missing-option"), ())
             return None
         if spec.code is not None and not python_permitted():
-            self._add(refusal(f'the Python code of function "{self._name}"'), ("code",))
+            self._add(refusal("Python code"), ("code",))
             return None
         for index, requirement in enumerate(spec.dependencies):
             self._try(lambda text=requirement: check_requirement(text), ("dependencies", index))

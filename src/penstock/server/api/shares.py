@@ -78,7 +78,7 @@ def show_shared(
     found = shares.find(penstock_share)
     if found is None:
         raise RequestError(
-            401, "the link is invalid, has expired or was revoked", code="no-share",
+            401, "the link is invalid, has expired or was revoked", code="invalid-link",
             hint="Ask for a new link.",
         )  # fmt: skip
     share, rights = found
