@@ -51,7 +51,7 @@ export default function ConnectionsPage() {
           </Empty>
         )}
         {connections.data && connections.data.length > 0 && (
-          <Table verticalSpacing="sm" horizontalSpacing="md" miw={720}>
+          <Table verticalSpacing="sm" horizontalSpacing="md" miw={860}>
             <Table.Thead>
               <Table.Tr>{["Name", "Connector", "May use it", "Changed", "Actions"].map((each) => <Table.Th key={each}>{each}</Table.Th>)}</Table.Tr>
             </Table.Thead>
@@ -72,7 +72,7 @@ function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen:
   const test = useMutation({ mutationFn: () => api.post<Tested>(`${connectionPath(name)}/test`) });
   return (
     <Table.Tr>
-      <Table.Td fw={600} maw={260} style={{ overflowWrap: "anywhere" }}>{name}</Table.Td>
+      <Table.Td fw={600} miw={180} maw={260} style={{ overflowWrap: "anywhere" }}>{name}</Table.Td>
       <Table.Td className="mono">{connection.type}</Table.Td>
       <Table.Td><Use connection={connection} /></Table.Td>
       <Table.Td><Time at={connection.time} /> <span className="quiet">by {connection.author}</span></Table.Td>

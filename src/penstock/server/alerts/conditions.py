@@ -79,7 +79,8 @@ class Condition:
         if self.kind == "watermark_delay":
             subject = f"a watermark delay of {duration_text(round(value))}"
             limit = duration_text(self.threshold)
-        return f"{subject}, above {limit} for {duration_text(round(seen.at - self._since))}"
+        lasting = f" for {duration_text(round(seen.at - self._since))}" if self.minutes else ""
+        return f"{subject}, above {limit}{lasting}"
 
     def _no_rows(self, seen: Observation) -> str | None:
         rows = _rows(seen.numbers or {})
