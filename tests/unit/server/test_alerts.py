@@ -216,7 +216,7 @@ def test_a_message_is_tried_eight_times(tmp_path: Path) -> None:
 
 
 class MailServer(socketserver.StreamRequestHandler):
-    """A mail server that accepts all messages."""
+    """A mail server that accepts all messages, and answers wrongly to QUIT."""
 
     messages: list[str] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import smtplib
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from email.message import EmailMessage
 from typing import Any
 
@@ -23,10 +24,15 @@ def send_mail(channel: Channel, content: Mapping[str, Any]) -> None:
     message.set_content("".join(f"{name}: {value}\n" for name, value in content.items() if value))
     server = f"{options['host']}:{options['port']}"
     try:
-        with _client(options) as client:
+        client = _client(options)
+        try:
             if options.get("username"):
                 client.login(options["username"], channel.secret or "")
             client.send_message(message)
+        finally:
+            with suppress(OSError, smtplib.SMTPException):  # the message was accepted or not
+                client.quit()
+            client.close()
     except (smtplib.SMTPAuthenticationError, smtplib.SMTPRecipientsRefused) as error:
         raise Permanent(f"the mail server {server} refused the message: {error}") from error
     except (OSError, smtplib.SMTPException) as error:
