@@ -97,6 +97,26 @@ def test_conditions_over_time(
     assert found == held
 
 
+@pytest.mark.parametrize(
+    ("kind", "observed", "held"),
+    [
+        ("lag", [(0, {"lag": 11}), (5, {"lag": 9}), (10, {"lag": 11})], [True, False, False]),
+        ("no_rows", [(0, {}), (5, {}), (10, {"rows": 4})], [True, True, False]),
+        ("dead_letters", [(0, {"letters": 9}), (60, {"letters": 9}), (121, {"letters": 9})],
+         [True, True, False]),
+    ],
+)  # fmt: skip
+def test_an_open_alert_remains_after_a_restart(
+    kind: RuleKind, observed: list[tuple[float, dict[str, Any]]], held: list[bool]
+) -> None:
+    condition = Condition(kind, 10, 2, open=True)
+    found = [
+        condition.observe(Observation(RUNNING, numbers(**changes), at)) is not None
+        for at, changes in observed
+    ]
+    assert found == held
+
+
 def test_a_stopped_pipeline_has_no_lag() -> None:
     condition = Condition("lag", 1, 0)
     assert condition.observe(Observation(RUNNING, numbers(lag=5), 0)) is not None

@@ -32,11 +32,15 @@ class Observation:
 
 @dataclass
 class Condition:
-    """The condition of one rule for one pipeline, from observation to observation."""
+    """The condition of one rule for one pipeline, from observation to observation.
+
+    `open` is whether an earlier server has opened its alert: it then holds from the beginning.
+    """
 
     kind: RuleKind
     threshold: float
     minutes: float
+    open: bool = False
     _since: float | None = None
     _rows: int | None = None
     _rows_at: float = 0.0
@@ -47,7 +51,7 @@ class Condition:
         if self.kind in ("failed", "crash_looping", "ended"):
             return self._of_health(seen.health)
         if seen.numbers is None or seen.health.state not in _RUNNING:
-            self._since, self._rows, self._letters = None, None, []
+            self._since, self._rows, self._letters, self.open = None, None, [], False
             return None
         if self.kind == "no_rows":
             return self._no_rows(seen)
@@ -70,9 +74,10 @@ class Condition:
         assert seen.numbers is not None
         value = _lag(seen.numbers) if self.kind == "lag" else _delay(seen.numbers, seen.at)
         if value is None or value <= self.threshold:
-            self._since = None
+            self._since, self.open = None, False
             return None
-        self._since = seen.at if self._since is None else self._since
+        if self._since is None:
+            self._since = seen.at - self.minutes * 60 if self.open else seen.at
         if seen.at - self._since < self.minutes * 60:
             return None
         subject, limit = f"a lag of {value:,.0f} records", f"{self.threshold:,.0f}"
@@ -85,7 +90,8 @@ class Condition:
     def _no_rows(self, seen: Observation) -> str | None:
         rows = _rows(seen.numbers or {})
         if rows != self._rows:
-            self._rows, self._rows_at = rows, seen.at
+            held = self.open and self._rows is None
+            self._rows, self._rows_at = rows, seen.at - self.minutes * 60 if held else seen.at
         silent = seen.at - self._rows_at
         if silent < self.minutes * 60:
             return None
@@ -98,6 +104,8 @@ class Condition:
             self._letters = [(seen.at, 0)]  # another run counts from zero
         self._letters.append((seen.at, count))
         start = seen.at - max(self.minutes, 1.0) * 60
+        if self.open and self._letters[0][0] > start:
+            return "dead letters are counted"  # for the first minutes of this server
         while len(self._letters) > 1 and self._letters[1][0] <= start:
             del self._letters[0]
         rate = (count - self._letters[0][1]) / max(self.minutes, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from penstock.core.log import Log
 from penstock.server.alerts.conditions import Condition, Observation, RuleKind
@@ -51,7 +51,7 @@ class Watcher:
         rules = [rule for rule in self._alerts.rules() if rule.enabled]
         if (not rules and not opened) or not self._views.ready:
             return
-        found = self._messages(rules)
+        found = self._messages(rules, opened.keys())
         by_name = {rule.name: rule for rule in rules}
         for key, (name, message) in found.items():
             if key not in opened:
@@ -62,7 +62,7 @@ class Watcher:
                 channels = () if rule is None or rule.silent else rule.channels
                 self._alerts.resolve(alert["number"], channels)
 
-    def _messages(self, rules: list[Rule]) -> dict[Key, tuple[str, str]]:
+    def _messages(self, rules: list[Rule], opened: Collection[Key]) -> dict[Key, tuple[str, str]]:
         """Returns the names of pipelines and the messages of all conditions that hold."""
         found: dict[Key, tuple[str, str]] = {}
         known: dict[Key, tuple[Rule, Condition]] = {}
@@ -72,14 +72,14 @@ class Watcher:
                 if rule.pipelines is not None and summary.id not in rule.pipelines:
                     continue
                 key = rule.name, summary.id
-                known[key] = self._condition(key, rule)
+                known[key] = self._condition(key, rule, key in opened)
                 message = known[key][1].observe(seen)
                 if message is not None:
                     found[key] = summary.name, message
         self._conditions = known
         return found
 
-    def _condition(self, key: Key, rule: Rule) -> tuple[Rule, Condition]:
+    def _condition(self, key: Key, rule: Rule, opened: bool) -> tuple[Rule, Condition]:
         """Returns the condition of a rule so far; a changed rule begins again."""
         before = self._conditions.get(key)
         same = before is not None and (
@@ -89,7 +89,7 @@ class Watcher:
         if before is not None and same:
             return rule, before[1]
         kind: RuleKind = rule.kind  # type: ignore[assignment]
-        return rule, Condition(kind, rule.threshold, rule.minutes)
+        return rule, Condition(kind, rule.threshold, rule.minutes, opened and before is None)
 
     def _repeat(self, step: Callable[[], None]) -> None:
         known = None

@@ -76,7 +76,8 @@ class Profiles:
 
     def delete(self, name: str, user: User) -> None:
         """Deletes a profile. Pipelines that name it fail their next check."""
-        self._get(name, user)
+        if not user.may("admin"):  # who may delete one whose key is lost
+            self._get(name, user)
         self._connections.remove(name)
 
     def rotate_keys(self) -> int:

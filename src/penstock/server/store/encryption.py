@@ -69,7 +69,8 @@ class Encryption:
         except InvalidToken:
             raise StateError(
                 "no key of the server decrypts its secrets", code="wrong-key",
-                hint=f"Restore the file {FILE} of the data directory, or the earlier {VARIABLE}.",
+                hint=f"Restore the file {FILE} of the data directory, or the earlier {VARIABLE}. "
+                "Otherwise delete the connections with secrets.",
             ) from None  # fmt: skip
 
     def begin_rotation(self) -> None:
