@@ -52,7 +52,7 @@ class Received(BaseHTTPRequestHandler):
 def webhook() -> Iterator[str]:
     Received.requests, Received.statuses = [], []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Received)
-    threading.Thread(target=server.serve_forever).start()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/alerts?key=1"
     server.shutdown()
     server.server_close()
@@ -257,7 +257,7 @@ class MailServer(socketserver.StreamRequestHandler):
 
 def test_messages_by_email(console: Console) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailServer) as server:
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         options = {
             "kind": "email", "host": "127.0.0.1", "port": server.server_address[1], "tls": "none",
             "sender": "penstock@example.com", "to": ["ops@example.com"],

@@ -186,7 +186,7 @@ class Listener(BaseHTTPRequestHandler):
 def listener() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Listener)
     Listener.requests = []
-    threading.Thread(target=server.serve_forever).start()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
