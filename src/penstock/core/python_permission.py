@@ -1,4 +1,4 @@
-"""Permission of Python code in pipelines, which `penstock serve --no-python` refuses.
+"""Permission of Python code in pipelines, which `penstock serve --no-python` rejects.
 
 The variable of the environment reaches all processes of a run. The components of installed packages
 are permitted.
@@ -12,7 +12,7 @@ from penstock.core.errors import PlanError
 from penstock.core.location import Location
 
 VARIABLE = "PENSTOCK_NO_PYTHON"
-CODE = "python-refused"
+CODE = "python-rejected"
 HINT = "use SQL or another transform, or ask the operator to permit Python"
 
 

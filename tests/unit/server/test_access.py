@@ -158,8 +158,8 @@ def test_functions_are_registered(
     found = console.post("functions/check", {"name": "text", "text": wrong})
     (error,) = found["errors"]
     assert wrong.splitlines()[error["line"] - 1][error["column"] - 1 :].startswith("strr")
-    refused = console.post("functions", {"name": "text", "text": wrong}, status=422)
-    assert refused["errors"] == found["errors"]
+    rejected = console.post("functions", {"name": "text", "text": wrong}, status=422)
+    assert rejected["errors"] == found["errors"]
     first = console.post("functions", {"name": "text", "text": FUNCTIONS}, status=201)
     assert (first["version"], first["signatures"]) == (1, ["slug(text STRING) RETURNS STRING"])
     again = {"name": "text", "text": FUNCTIONS + "# 2\n", "note": "second"}
@@ -207,7 +207,7 @@ SELECT f('a');
 def test_no_python(
     server_settings: Settings, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every way to code is refused by check, create and start, and no code has run."""
+    """Every way to code is rejected by check, create and start, and no code has run."""
     from penstock.core.log import Silent
     from penstock.server.api.application import make_application
     from penstock.server.server import TOKEN_FILE, open_server
@@ -227,12 +227,12 @@ def test_no_python(
             body = {"text": text} if name != "script" else {"name": "new", "text": text}
             found = console.post(path.format(id=id), body)
             codes = {error["code"] for error in found["errors"]}
-            assert "python-refused" in codes, (name, found["errors"])
+            assert "python-rejected" in codes, (name, found["errors"])
             console.post("pipelines", {"name": "new", "text": text}, status=422)
         (directory / "shop.yaml").write_text(PYTHON["plugin"])
         wait_for(lambda: console.get(f"pipelines/{id}")["errors"], lambda: "the file is not read")
         console.post(f"pipelines/{id}/start", status=422)
         for path in ("functions", "functions/check"):
-            refused = console.post(path, {"name": "text", "text": FUNCTIONS}, status=400)
-            assert refused["errors"][0]["code"] == "python-refused"
+            rejected = console.post(path, {"name": "text", "text": FUNCTIONS}, status=400)
+            assert rejected["errors"][0]["code"] == "python-rejected"
     assert list(pipeline_directory.rglob("harm")) == []

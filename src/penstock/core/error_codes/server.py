@@ -72,6 +72,6 @@ SERVER_CODES: Mapping[str, str] = {
     "worker-ended": "A worker process of the server has ended.",
     "workers-busy": "All workers of the server are busy.",
     "wrong-code": "A code of a login is invalid or was used.",
-    "wrong-key": "No key of the server decrypts its secrets.",
     "wrong-password": "The name or the password of a login is wrong.",
+    "wrong-secret-key": "No key of the server decrypts its secrets.",
 }

@@ -91,7 +91,7 @@ USER_CODES: Mapping[str, str] = {
     "output-closed": "The reader of the output has ended.",
     "overwrite": "A sink does not support the overwrite mode of Spark.",
     "primary-key": "Rows with different primary keys would overwrite each other.",
-    "python-refused": "The server does not permit Python code in pipelines.",
+    "python-rejected": "The server does not permit Python code in pipelines.",
     "read-only-table": "A table that cannot be written is the target of INSERT.",
     "read-twice": "A source that removes records after reading is read by several queries.",
     "reads-sink": "A query reads a sink.",

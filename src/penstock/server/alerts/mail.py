@@ -16,7 +16,7 @@ SECONDS = 20.0
 
 
 def send_mail(channel: Channel, content: Mapping[str, Any]) -> None:
-    """Sends a message. Raises Transient, and Permanent for a refused login or recipient."""
+    """Sends a message. Raises Transient, and Permanent for a rejected login or recipient."""
     options = channel.options
     message = EmailMessage()
     message["Subject"] = _subject(content)
@@ -34,7 +34,7 @@ def send_mail(channel: Channel, content: Mapping[str, Any]) -> None:
                 client.quit()
             client.close()
     except (smtplib.SMTPAuthenticationError, smtplib.SMTPRecipientsRefused) as error:
-        raise Permanent(f"the mail server {server} refused the message: {error}") from error
+        raise Permanent(f"the mail server {server} rejected the message: {error}") from error
     except (OSError, smtplib.SMTPException) as error:
         raise Transient(f"the mail server {server} failed: {error}", code="unreachable") from error
 

@@ -2,7 +2,7 @@
 
 The header `Penstock-Signature` is `t=SECONDS,v1=HEX`: the HMAC-SHA256 of `SECONDS.BODY` with the
 secret of the channel. The name is resolved once, and the connection has the address that was
-checked: link-local addresses and those of metadata services are refused.
+checked: link-local addresses and those of metadata services are rejected.
 """
 
 from __future__ import annotations

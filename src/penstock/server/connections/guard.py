@@ -1,8 +1,8 @@
 """Guard of the addresses that the tests of connections reach, in the process of a worker.
 
-It resolves each name once, and refuses link-local addresses, those of metadata services, and those
+It resolves each name once, and rejects link-local addresses, those of metadata services, and those
 of the machine of the server. Clients in Python get the addresses that were checked: a name cannot
-have another address a moment later. A redirection to a refused address fails, too. Clients in C and
+have another address a moment later. A redirection to a rejected address fails, too. Clients in C and
 Java resolve names again themselves; the names in their options are checked before.
 """
 
@@ -31,21 +31,21 @@ _NAMED = re.compile(r"host|server|address|endpoint|broker|bootstrap|url|uri", re
 _LOCAL_SCHEMES = frozenset({"unix", "ipc", "inproc", "file"})
 
 
-def check_address(address: str, refused: Sequence[str]) -> None:
-    """Raises Permanent for an address of a metadata service, and one in `refused` networks."""
+def check_address(address: str, rejected: Sequence[str]) -> None:
+    """Raises Permanent for an address of a metadata service, and one in `rejected` networks."""
     found = _plain(ipaddress.ip_address(address.partition("%")[0]))
-    networks = map(ipaddress.ip_network, refused)
+    networks = map(ipaddress.ip_network, rejected)
     if str(found) in METADATA or any(found in network for network in networks):
         raise Permanent(f"the address {address} is not permitted", code="forbidden-address")
 
 
 class Guard:
-    """The permitted addresses. Of the refused ones those in `allowed` networks are permitted."""
+    """The permitted addresses. Of the rejected ones those in `allowed` networks are permitted."""
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         self._allowed = [ipaddress.ip_network(each, strict=False) for each in allowed]
         self._pinned: dict[str, list[str]] = {}
-        self.refused: Permanent | None = None
+        self.rejected: Permanent | None = None
 
     def permits(self, text: str) -> bool:
         """Returns whether an IP address may be reached."""
@@ -59,7 +59,7 @@ class Guard:
         return not special and not _is_own(address)
 
     def resolve(self, host: str) -> list[str]:
-        """Returns the addresses of a name, always the same ones. Raises Permanent if refused."""
+        """Returns the addresses of a name, always the same ones. Raises Permanent if rejected."""
         name = host.lower().rstrip(".")
         if name not in self._pinned:
             found = _resolve(host, None, type=socket.SOCK_STREAM)
@@ -74,25 +74,25 @@ class Guard:
         if self.permits(address):
             return
         shown = f"{host} ({address})" if host and host != address else address
-        self.refuse(f"the address {shown} is not permitted for tests of connections")
+        self.reject(f"the address {shown} is not permitted for tests of connections")
 
-    def refuse(self, message: str) -> None:
+    def reject(self, message: str) -> None:
         """Raises Permanent, and remembers it: clients hide the errors of their connections."""
-        self.refused = Permanent(
+        self.rejected = Permanent(
             message, code="forbidden-address",
             hint="Ask a user with the right admin to test it, or start the server with "
             "--allow-network.",
         )  # fmt: skip
-        raise self.refused
+        raise self.rejected
 
     @contextmanager
     def active(self, options: Mapping[str, Any]) -> Iterator[None]:
-        """Guards this process during the block. Raises Permanent for options with refused names."""
+        """Guards this process during the block. Raises Permanent for options with rejected names."""
         global _active
         names = list(hosts_of(options))
         for name in names:
             if name.startswith("/"):
-                self.refuse("sockets of the machine are not permitted for tests of connections")
+                self.reject("sockets of the machine are not permitted for tests of connections")
             try:
                 self.resolve(name)
             except OSError:
@@ -107,8 +107,8 @@ class Guard:
         finally:
             _active = None
             os.environ.pop("PGHOSTADDR", None)
-            if self.refused is not None:
-                raise self.refused
+            if self.rejected is not None:
+                raise self.rejected
 
 
 def hosts_of(options: Any, name: str = "") -> Iterator[str]:
@@ -209,4 +209,4 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         else:
             _active.resolve(address[0])
     elif isinstance(address, str | bytes) and address:
-        _active.refuse("sockets of the machine are not permitted for tests of connections")
+        _active.reject("sockets of the machine are not permitted for tests of connections")

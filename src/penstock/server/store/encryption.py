@@ -68,7 +68,7 @@ class Encryption:
             return json.loads(self._keys.decrypt(text.encode()))
         except InvalidToken:
             raise StateError(
-                "no key of the server decrypts its secrets", code="wrong-key",
+                "no key of the server decrypts its secrets", code="wrong-secret-key",
                 hint=f"Restore the file {FILE} of the data directory, or the earlier {VARIABLE}. "
                 "Otherwise delete the connections with secrets.",
             ) from None  # fmt: skip

@@ -318,7 +318,7 @@ def test_keys_are_rotated(
     assert console.get("connections/shop-db")["options"]["auth"]["password"] == {"set": True}
     file.write_text(before)
     assert open_console().client.get("/api/v1/connections").json()["errors"][0]["code"] == (
-        "wrong-key"
+        "wrong-secret-key"
     )
 
 
