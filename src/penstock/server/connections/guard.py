@@ -2,8 +2,8 @@
 
 It resolves each name once, and rejects link-local addresses, those of metadata services, and those
 of the machine of the server. Clients in Python get the addresses that were checked: a name cannot
-have another address a moment later. A redirection to a rejected address fails, too. Clients in C and
-Java resolve names again themselves; the names in their options are checked before.
+have another address a moment later. A redirection to a rejected address fails, too. Clients in C
+and Java resolve names again themselves; the names in their options are checked before.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Guard:
 
     @contextmanager
     def active(self, options: Mapping[str, Any]) -> Iterator[None]:
-        """Guards this process during the block. Raises Permanent for options with rejected names."""
+        """Guards this process during the block. Raises Permanent for rejected names in options."""
         global _active
         names = list(hosts_of(options))
         for name in names:
