@@ -97,7 +97,7 @@ def test_connections_functions_alerts_and_links(
 ) -> None:
     with closing(sqlite3.connect(pipeline_directory / "shop.db")) as database:
         database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, password TEXT)")
-    secret = {"url": "postgresql://db.invalid/x", "auth": {"username": "ann", "password": "hidden"}}
+    secret = {"url": "postgresql://db.invalid/x", "auth": {"username": "ann", "password": "hunter2222"}}
     body = {"name": "stored", "type": "postgres", "options": secret}
     console.post("connections", body, status=201)
     findings: list[str] = []
@@ -124,7 +124,7 @@ def test_connections_functions_alerts_and_links(
         page.go_back()
         page.get_by_role("row").filter(has_text="stored").get_by_role("button", name="Edit").click()
         page.get_by_placeholder("set; leave empty to keep it").wait_for()
-        assert "hidden" not in page.content()
+        assert "hunter2222" not in page.content()
 
         page.get_by_role("link", name="Functions").click()
         page.get_by_role("button", name="New functions").click()
