@@ -97,7 +97,10 @@ def test_connections_functions_alerts_and_links(
 ) -> None:
     with closing(sqlite3.connect(pipeline_directory / "shop.db")) as database:
         database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, password TEXT)")
-    secret = {"url": "postgresql://db.invalid/x", "auth": {"username": "ann", "password": "hunter2222"}}
+    secret = {
+        "url": "postgresql://db.invalid/x",
+        "auth": {"username": "ann", "password": "hunter2222"},
+    }
     body = {"name": "stored", "type": "postgres", "options": secret}
     console.post("connections", body, status=201)
     findings: list[str] = []
