@@ -107,7 +107,9 @@ def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     check = Changes._check
     monkeypatch.setattr(
-        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
+        Changes,
+        "_check",
+        lambda self, id, file, text, level, user: check(self, id, file, text, "static", user),
     )
 
 

@@ -1,9 +1,10 @@
 """Stand-in for `penstock run` without Spark: the same state directory, lock, log and exit codes.
 
-The file `behavior` beside the pipeline file decides: `run` (until a stop), `lingering` (two seconds
-longer), `complete`, `killed`,
-`fail CODE` (a run that fails with an exit code) or `refuse CODE` (ends before the lock). With
-`SECONDS` after `run` the lock is taken after that time, as Spark starts first.
+The file `behavior` beside the pipeline file decides: `run` (until a stop), `lingering` (two
+seconds longer), `complete`, `killed`, `fail CODE` (a run that fails with an exit code) or
+`refuse CODE` (ends before the lock). With `SECONDS` after `run` the lock is taken after that time,
+as Spark starts first. The file `connections` then has the connections of the server that the run
+was given.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def main(words: list[str]) -> int:
     file, log = Path(words[1]), Path(words[words.index("--log-file") + 1])
     behavior, *numbers = (file.parent / "behavior").read_text().split()
     run = given_run_id()
+    (file.parent / "connections").write_text(os.environ.get("PENSTOCK_CONNECTIONS", ""))
     if behavior == "refuse":
         line = {"run": run, "level": "error", "event": "error", "code": "state", "error": "no"}
         log.write_text(json.dumps(line) + "\n")

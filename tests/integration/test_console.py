@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +103,77 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
             page.get_by_role("link", name=tab).first.click()
             page.locator(".surface").first.wait_for()
             findings += serious_findings(page)
+    assert findings == []
+
+
+def test_connections_functions_alerts_and_links(
+    console: Console, page: Page, pipeline_directory: Path
+) -> None:
+    with closing(sqlite3.connect(pipeline_directory / "shop.db")) as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, password TEXT)")
+    secret = {
+        "url": "postgresql://db.invalid/x",
+        "auth": {"username": "ann", "password": "hunter2222"},
+    }
+    body = {"name": "stored", "type": "postgres", "options": secret}
+    console.post("connections", body, status=201)
+    findings: list[str] = []
+    with listening(console) as address:
+        _log_in_by_code(page, address, console)
+
+        page.get_by_role("link", name="Connections").click()
+        page.get_by_role("button", name="New connection").click()
+        page.get_by_label("Name").fill("shop-db")
+        page.get_by_label("Connector").select_option("sqlite")
+        page.get_by_label("path").fill("shop.db")
+        findings += serious_findings(page)
+        page.get_by_role("button", name="Create").click()
+        row = page.get_by_role("row").filter(has_text="shop-db")
+        row.get_by_role("button", name="Test").click()
+        row.get_by_text("The connection works").wait_for()
+        row.get_by_role("button", name="Tables").click()
+        page.get_by_label("orders").check()
+        page.get_by_role("button", name="Show as sources").click()
+        page.get_by_label("Sources of the tables").get_by_text("connection: shop-db").wait_for()
+        findings += serious_findings(page)
+        page.get_by_role("link", name="New pipeline").click()
+        page.get_by_text("Valid", exact=True).wait_for()
+        page.go_back()
+        page.get_by_role("row").filter(has_text="stored").get_by_role("button", name="Edit").click()
+        page.get_by_placeholder("set; leave empty to keep it").wait_for()
+        assert "hunter2222" not in page.content()
+
+        page.get_by_role("link", name="Functions").click()
+        page.get_by_role("button", name="New functions").click()
+        page.get_by_label("Name of the file").fill("names")
+        page.get_by_label("Python").fill("def initials(:")
+        page.get_by_label("Problems").get_by_role("button").wait_for()
+        page.get_by_label("Python").fill(
+            "from penstock import udf\n@udf\ndef f(x: int) -> int:\n  return x"
+        )
+        page.get_by_text("f(x BIGINT) RETURNS BIGINT").wait_for()
+        page.get_by_role("button", name="Register").click()
+        page.get_by_text("names.py").wait_for()
+        findings += serious_findings(page)
+
+        page.get_by_role("link", name="Alerts").click()
+        page.get_by_label("Name of the rule").fill("failures")
+        page.get_by_role("button", name="Create rule").click()
+        page.get_by_role("cell", name="failures").first.wait_for()
+        console.server.watcher.evaluate()
+        page.get_by_role("region", name="History").get_by_text("open", exact=True).wait_for()
+        page.emulate_media(color_scheme="dark")
+        findings += serious_findings(page)
+
+        page.goto(f"{address}/pipelines/{console.id()}")
+        page.get_by_role("button", name="Share").click()
+        page.get_by_role("button", name="Create link").click()
+        link = page.locator("code").filter(has_text="/shared#token=").inner_text()
+        page.context.clear_cookies()
+        page.goto(link)
+        page.get_by_text("Shared by admin, read only").wait_for()
+        page.get_by_role("cell", name="orders").first.wait_for()
+        findings += serious_findings(page)
     assert findings == []
 
 

@@ -26,7 +26,7 @@ export default function NewPipelinePage() {
   usePageTitle("New pipeline");
   const [, navigate] = useLocation();
   const [name, setName] = useState("");
-  const [text, setText] = useState(FIRST);
+  const [text, setText] = useState(() => new URLSearchParams(window.location.hash.slice(1)).get("text") ?? FIRST);
   const editor = useRef<EditorHandle>(null);
   const check = useCheck("/check", text, name || "draft");
   const create = useMutation({

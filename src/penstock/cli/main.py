@@ -57,6 +57,7 @@ COMMANDS = (
     Command("start", RUN, "Start a pipeline of a server."),
     Command("apply", RUN, "Apply a file to a pipeline of a server."),
     Command("versions", RUN, "List the versions of a pipeline of a server."),
+    Command("rotate", RUN, "Encrypt the secrets of a server with a new key."),
     Command("rollback", RUN, "Apply an earlier version of a pipeline of a server."),
     Command("logs", RUN, "Print the log of a pipeline of a server."),
     Command("sql", RUN, "Start a SQL shell."),

@@ -84,7 +84,7 @@ class PenstockServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
 
     async def call(
-        self, operation: str, document: Document, timeout: float = ANSWER_SECONDS, **place: int
+        self, operation: str, document: Document, timeout: float = ANSWER_SECONDS, **place: Any
     ) -> dict[str, Any]:
         """Performs an operation of a worker on a text."""
         return await asyncio.to_thread(

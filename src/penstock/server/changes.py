@@ -11,8 +11,10 @@ from typing import Any, Literal
 from penstock.core.errors import PenstockError, StateError, UserError
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.change_locks import ChangeLocks
+from penstock.server.connections.profiles import Profiles
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
+from penstock.server.store.accounts import User
 from penstock.server.store.pipelines import Pipelines, Version, digest_of
 from penstock.server.supervision.supervisor import Supervisor
 from penstock.server.workers.pool import WorkerPool
@@ -29,57 +31,72 @@ class Changes:
 
     def __init__(
         self, settings: Settings, pipelines: Pipelines, files: PipelineFiles, catalog: Catalog,
-        supervisor: Supervisor, workers: WorkerPool,
+        supervisor: Supervisor, workers: WorkerPool, profiles: Profiles,
     ) -> None:  # fmt: skip
+        self._profiles = profiles
         self._settings, self._files, self._locks = settings, files, ChangeLocks()
         self._pipelines, self._catalog = pipelines, catalog
         self._supervisor, self._workers = supervisor, workers
 
-    def check(self, id: str, text: str | None, level: Level) -> dict[str, Any]:
+    def check(self, id: str, text: str | None, level: Level, user: User) -> dict[str, Any]:
         """Returns the result of a check of a text, by default that of the file."""
         file = self._require(id).file
-        return self._check(file, self._files.read(file) if text is None else text, level)
+        found = self._files.read(file) if text is None else text
+        return self._check(id, file, found, level, user)
 
-    def check_new(self, name: str, text: str, level: Level) -> dict[str, Any]:
+    def check_new(self, name: str, text: str, level: Level, user: User) -> dict[str, Any]:
         """Returns the result of a check of a pipeline that does not exist yet."""
-        return self._check(self._new_file(name, text), text, level)
+        return self._check(None, self._new_file(name, text), text, level, user)
 
-    def ask(self, id: str, operation: Question, text: str, **place: int) -> dict[str, Any]:
+    def ask(
+        self, id: str, operation: Question, text: str, user: User, **place: int
+    ) -> dict[str, Any]:
         """Answers a question of an editor about a text of a pipeline."""
-        return self._ask(self._require(id).file, operation, text, place)
+        return self._ask(id, self._require(id).file, operation, text, user, place)
 
-    def ask_new(self, name: str, operation: Question, text: str, **place: int) -> dict[str, Any]:
+    def ask_new(
+        self, name: str, operation: Question, text: str, user: User, **place: int
+    ) -> dict[str, Any]:
         """Answers a question of an editor about a pipeline that does not exist yet."""
-        return self._ask(self._new_file(name, text), operation, text, place)
+        return self._ask(None, self._new_file(name, text), operation, text, user, place)
 
     def _ask(
-        self, file: Path, operation: Question, text: str, place: dict[str, int]
+        self, id: str | None, file: Path, operation: Question, text: str, user: User,
+        place: dict[str, int],
+    ) -> dict[str, Any]:  # fmt: skip
+        return self._workers.call(
+            operation, file, text=text, timeout=ANSWER_SECONDS,
+            variables=self._profiles.environment(user, id), **place,
+        )  # fmt: skip
+
+    def _check(
+        self, id: str | None, file: Path, text: str, level: Level, user: User
     ) -> dict[str, Any]:
-        return self._workers.call(operation, file, text=text, timeout=ANSWER_SECONDS, **place)
+        """Checks a text with the connections that the user may use in the pipeline."""
+        return self._workers.call(
+            "check", file, text=text, timeout=CHECK_SECONDS[level], level=level,
+            variables=self._profiles.environment(user, id),
+        )  # fmt: skip
 
-    def _check(self, file: Path, text: str, level: Level) -> dict[str, Any]:
-        seconds = CHECK_SECONDS[level]
-        return self._workers.call("check", file, text=text, timeout=seconds, level=level)
-
-    def create(self, name: str, text: str, author: str, note: str = "") -> str:
+    def create(self, name: str, text: str, user: User, note: str = "") -> str:
         """Creates a pipeline from a valid text and returns its ID.
 
         Raises UserError for an invalid or existing name, and CheckFailed for an invalid text.
         """
         file = self._new_file(name, text)
         with self._locks.changing(name):
-            return self._create(name, file, text, author, note)
+            return self._create(name, file, text, user, note)
 
-    def _create(self, name: str, file: Path, text: str, author: str, note: str) -> str:
+    def _create(self, name: str, file: Path, text: str, user: User, note: str) -> str:
         if any(os.path.lexists(file.with_suffix(suffix)) for suffix in (".sql", ".yaml")):
             raise StateError(
                 f'the pipeline "{name}" exists', code="existing-pipeline",
                 hint="Choose another name, or apply the text to the existing pipeline.",
             )  # fmt: skip
-        self._require_valid(self._check(file, text, "static"))
+        self._require_valid(self._check(None, file, text, "static", user))
         id = self._pipelines.add(str(file))
         try:
-            with self._pipelines.new_version(id, text, author, note or "created"):
+            with self._pipelines.new_version(id, text, user.name, note or "created"):
                 self._files.write(file, text)
         except PenstockError:
             self._files.remove(file)
@@ -89,7 +106,7 @@ class Changes:
         return id
 
     def apply(
-        self, id: str, text: str, author: str, *, note: str = "", fresh: bool = False,
+        self, id: str, text: str, user: User, *, note: str = "", fresh: bool = False,
         base: int | None = None,
     ) -> Version:  # fmt: skip
         """Writes a new text to a pipeline's file, and restarts the pipeline if it runs.
@@ -99,10 +116,10 @@ class Changes:
         change is under way, or the applied version is not `base`; 0 is none.
         """
         with self._locks.changing(id):
-            return self._apply(id, text, author, note, fresh, base)
+            return self._apply(id, text, user, note, fresh, base)
 
     def _apply(
-        self, id: str, text: str, author: str, note: str, fresh: bool, base: int | None
+        self, id: str, text: str, user: User, note: str, fresh: bool, base: int | None
     ) -> Version:
         file = self._require(id).file
         current = self._pipelines.get(id).version or 0
@@ -111,7 +128,7 @@ class Changes:
                 f"the pipeline has version {current}, expected {base}", code="newer-version",
                 hint="Read the newer version, and apply the text again.",
             )  # fmt: skip
-        found = self._check(file, text, "plan")
+        found = self._check(id, file, text, "plan", user)
         if fresh:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
@@ -120,7 +137,7 @@ class Changes:
         if text != earlier:
             self._record_current(id, file)
         try:
-            with self._pipelines.new_version(id, text, author, note) as version:
+            with self._pipelines.new_version(id, text, user.name, note) as version:
                 self._files.write(file, text)
         except PenstockError:  # the store may fail to commit after the file is written
             if self._files.read(file) != earlier:
@@ -128,16 +145,16 @@ class Changes:
             raise
         self._catalog.reread(id)
         if self._pipelines.get(id).wish != "stopped":
-            self._wish(id, "restarted", author, fresh=fresh)
+            self._wish(id, "restarted", user.name, fresh=fresh)
         return version
 
     def roll_back(
-        self, id: str, number: int, author: str, *, fresh: bool = False, base: int | None = None
+        self, id: str, number: int, user: User, *, fresh: bool = False, base: int | None = None
     ) -> Version:
         """Applies the text of an earlier version, by the same checks as `apply`."""
         text = self._pipelines.version(id, number).text
         note = f"roll back to version {number}"
-        return self.apply(id, text, author, note=note, fresh=fresh, base=base)
+        return self.apply(id, text, user, note=note, fresh=fresh, base=base)
 
     def start(self, id: str, author: str, *, fresh: bool = False) -> None:
         """Wishes that a pipeline runs, again if it is stopping. Raises CheckFailed for errors."""
@@ -191,7 +208,10 @@ class Changes:
         file = self._require(id).file
         seconds = 600.0 if operation == "replay_dead_letters" else 30.0
         text = self._files.read(file)
-        return self._workers.call(operation, file, text=text, timeout=seconds, **arguments)
+        variables = self._profiles.environment(None, id)
+        return self._workers.call(
+            operation, file, text=text, timeout=seconds, variables=variables, **arguments
+        )
 
     def _wish(
         self, id: str, wish: Literal["running", "stopped", "restarted"], author: str,

@@ -134,6 +134,11 @@ class ServerClient:
         """Requests that a pipeline stops after its current batch."""
         return read_pipeline(self._post(f"pipelines/{id}/stop", {}))
 
+    def rotate_keys(self) -> int:
+        """Encrypts all secrets with a new key. Returns their number."""
+        count: int = self._post("connections/keys/rotate", {})["secrets"]
+        return count
+
     def logs(
         self, id: str, *, run: str | None = None, level: str = "info", limit: int = 500,
         since: str | None = None,

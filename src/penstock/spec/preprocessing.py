@@ -30,6 +30,7 @@ from penstock.core.plugins import (
     failing_place,
     load_plugin,
 )
+from penstock.core.python_permission import CODE, HINT, python_permitted
 from penstock.core.text import did_you_mean
 
 GROUP = "penstock.preprocessors"
@@ -174,6 +175,11 @@ def _find(name: str, base: Path, where: Location) -> Preprocessor:
 
 def _find_in_file(path: Path, name: str, function: str, where: Location) -> Preprocessor:
     found: Any
+    if not python_permitted():
+        raise SpecError(
+            f'the preprocessor "{name}" of a Python file is not permitted on this server',
+            code=CODE, where=where, hint=HINT,
+        )  # fmt: skip
     try:
         with exits_as_exceptions(KeyboardInterrupt):
             found = getattr(import_file(path), function, None)

@@ -53,7 +53,7 @@ export default function DeadLettersTab({ pipeline }: { pipeline: Summary }) {
       {replay.data && <ReplayResult result={replay.data} />}
       <div className="surface">
         {letters.data.letters.length ? (
-          <LetterList letters={letters.data.letters} total={letters.data.total} chosen={chosen} onChoose={mayOperate ? setChosen : undefined} />
+          <LetterList pipeline={pipeline.id} letters={letters.data.letters} total={letters.data.total} chosen={chosen} onChoose={mayOperate ? setChosen : undefined} />
         ) : (
           <Empty title="No dead letters">Records that a pipeline cannot process appear here, with their reason and payload.</Empty>
         )}

@@ -2,10 +2,12 @@ import { Checkbox } from "@mantine/core";
 import type { Letter } from "../../api/types";
 import { count } from "../../format/numbers";
 import { Time } from "../../parts/Time";
+import { ShareButton } from "../../shared/ShareButton";
 import classes from "./Letters.module.css";
 import { Payload } from "./Payload";
 
 interface Props {
+  pipeline: string;
   letters: Letter[];
   total: number;
   chosen: ReadonlySet<string>;
@@ -13,7 +15,7 @@ interface Props {
 }
 
 /** Dead letters, newest first. Each opens to show its payload. */
-export function LetterList({ letters, total, chosen, onChoose }: Props) {
+export function LetterList({ pipeline, letters, total, chosen, onChoose }: Props) {
   const all = letters.every((each) => chosen.has(each.id));
   function toggle(id: string): void {
     const next = new Set(chosen);
@@ -41,6 +43,7 @@ export function LetterList({ letters, total, chosen, onChoose }: Props) {
                 </span>
               </summary>
               <Payload letter={letter} />
+              <ShareButton id={pipeline} letter={letter.id} />
             </details>
           </li>
         ))}

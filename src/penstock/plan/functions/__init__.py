@@ -9,6 +9,7 @@ from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
+from penstock.core.python_permission import python_permitted, refusal
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.json_path_values import JSON_PATH_VALUES
@@ -114,6 +115,9 @@ def _read_file(
         route = route[:-1]
     value = source_map.find(route)
     name = value.written if value is not None and value.written else str(path)
+    if not python_permitted():
+        errors.append(refusal(f"the file of functions {name}", source_map.value(route)))
+        return []
     try:
         check_regular_file(path)
         text = path.read_text(encoding="utf-8")

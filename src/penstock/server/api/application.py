@@ -8,14 +8,18 @@ from fastapi import FastAPI
 
 from penstock.core.version import __version__
 from penstock.server.api import (
+    alerts,
     components,
+    connections,
     dead_letters,
     events,
+    functions,
     language,
     metrics,
     monitoring,
     pipelines,
     sessions,
+    shares,
 )
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
@@ -28,11 +32,12 @@ from penstock.server.telemetry import RequestSpans
 PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, metrics.router, language.router, dead_letters.router, components.router,
-    events.router,
-    sessions.router,
+    events.router, sessions.router, connections.router, functions.router, alerts.router,
+    shares.router,
 )  # fmt: skip
 OPEN_PATHS = (
     *sessions.OPEN_PATHS,
+    *shares.OPEN_PATHS,
     *monitoring.OPEN_PATHS,
     *documentation.OPEN_PATHS,
     *console.OPEN_PATHS,

@@ -7,10 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Query
 
 from penstock.server.api.context import TheAudit, TheChanges
+from penstock.server.api.idempotency import IdempotentRoute
 from penstock.server.api.models import LetterIds, Letters
 from penstock.server.api.security import DataReader, Operator
 
-router = APIRouter(tags=["dead letters"], prefix="/pipelines/{id}/dead-letters")
+router = APIRouter(
+    tags=["dead letters"], prefix="/pipelines/{id}/dead-letters", route_class=IdempotentRoute
+)
 
 
 @router.get("")

@@ -14,6 +14,7 @@ from uuid import uuid4
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.process_identity import process_identity
 from penstock.core.run_id import RUN_ID_VARIABLE
+from penstock.server.connections.profiles import Profiles
 from penstock.server.store.pipelines import Start
 from penstock.server.supervision.run_log import LOG, OUTPUT
 
@@ -22,22 +23,29 @@ from penstock.server.supervision.run_log import LOG, OUTPUT
 class Launcher:
     """Starts of runs. `command` is the command line up to the word `run`.
 
-    The directory of a pipeline in `logs` receives the log and the output of its runs.
+    The directory of a pipeline in `logs` receives the log and the output of its runs. A run has
+    the connections of the server that its file uses, and no others.
     """
 
     command: Sequence[str]
     environment: Mapping[str, str]
     logs: Path
+    profiles: Profiles
 
-    def start(self, id: str, file: Path, run: str, *, fresh: bool) -> RunProcess:
+    def start(
+        self, id: str, file: Path, run: str, *, fresh: bool, connections: Sequence[str]
+    ) -> RunProcess:
         """Starts a run in a session of its own, which outlives the server. Raises OSError."""
+        own = {RUN_ID_VARIABLE: run}
+        if connections:
+            own |= self.profiles.environment(None, id, connections)
         logs = self.logs / id
         create_directory(logs)
         words = [*self.command, "run", file.name, "--log", "json"]
         words += ["--log-file", str(logs / LOG), *(["--fresh"] if fresh else [])]
         with open_private(logs / OUTPUT, "ab") as output:
             child = subprocess.Popen(
-                words, cwd=file.parent, env={**self.environment, RUN_ID_VARIABLE: run},
+                words, cwd=file.parent, env={**self.environment, **own},
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
         return RunProcess(run, child.pid, process_identity(child.pid), child)

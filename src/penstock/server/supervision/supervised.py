@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from pathlib import Path
 
 from penstock.core.files.private_files import FILE_MODE
 from penstock.core.log import Log
@@ -93,14 +92,16 @@ class Supervised:
         self.health = self._health(pipeline, entry, status)
         return due
 
-    def start(self, pipeline: StoredPipeline, file: Path) -> None:
+    def start(self, pipeline: StoredPipeline, entry: CatalogEntry) -> None:
         """Starts the run of a pipeline."""
         run = new_run_id()
         author = SERVER if self._failures.times else pipeline.wished_by or SERVER
         if not self._pipelines.begin_start(pipeline.id, run, pipeline.version, author):
             return
         try:
-            process = self._launcher.start(pipeline.id, file, run, fresh=pipeline.fresh)
+            process = self._launcher.start(
+                pipeline.id, entry.file, run, fresh=pipeline.fresh, connections=entry.connections
+            )
         except OSError as error:
             message = f"the process of the run cannot be started: {error.strerror}"
             self._error = Reason("run-not-started", message)
@@ -109,7 +110,7 @@ class Supervised:
         self._process, self._started_at = process, time.monotonic()
         self._pipelines.set_process(run, process.pid, process.identity)
         self.health = Health("starting", pipeline.wished_at)
-        self._log.info("run started", file=str(file), run=run, pid=process.pid)
+        self._log.info("run started", file=str(entry.file), run=run, pid=process.pid)
 
     def _compare_run(self, pipeline: StoredPipeline, state: StateDirectory, status: Status) -> None:
         """Requests the stop of a run that is to end, and records that it has reset its state."""

@@ -12,6 +12,7 @@ from penstock.core.log import Log
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health, Reason
 from penstock.server.catalog import Catalog
+from penstock.server.store.lease import Lease
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervised import Supervised
@@ -26,8 +27,9 @@ class Supervisor:
     """Starts, restarts and stops runs, in a thread of its own."""
 
     def __init__(
-        self, pipelines: Pipelines, catalog: Catalog, launcher: Launcher, log: Log
+        self, pipelines: Pipelines, catalog: Catalog, launcher: Launcher, log: Log, lease: Lease
     ) -> None:
+        self._lease = lease
         self._pipelines, self._catalog = pipelines, catalog
         self._launcher, self._log = launcher, log
         self._supervised: dict[str, Supervised] = {}
@@ -66,7 +68,11 @@ class Supervisor:
         }
 
     def compare(self) -> None:
-        """Compares all pipelines once, and acts where a wish and its run differ."""
+        """Compares all pipelines once, and acts where a wish and its run differ.
+
+        Raises StateError without the lease of the store.
+        """
+        self._lease.check()
         known = {pipeline.id: pipeline for pipeline in self._pipelines.all()}
         for id in self._supervised.keys() - known.keys():
             del self._supervised[id]
@@ -79,7 +85,7 @@ class Supervisor:
             entry = self._catalog.entry(id)
             try:
                 if supervised.compare(pipeline, entry) and starting < limit and entry is not None:
-                    supervised.start(pipeline, entry.file)
+                    supervised.start(pipeline, entry)
                     starting += 1
             except PenstockError as error:
                 reason = Reason(error.code, error.message, error.hint)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,14 +12,17 @@ from typing import Any
 from penstock import app, checks
 from penstock.control import PipelineControl
 from penstock.core.error_report import to_dicts
-from penstock.core.errors import PenstockError, flatten_errors
+from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.language import service
 from penstock.language.document import Document
 from penstock.language.model import Position
 from penstock.plan.explain import explain
+from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.selection import Selection
-from penstock.spec.documents.files import read_unprocessed, unsaved
+from penstock.server.workers import connection_operations
+from penstock.spec.documents.files import read_text, read_unprocessed, unsaved
+from penstock.spec.documents.profiles import used_profiles
 from penstock.spec.front_end import language_of
 
 Facts = dict[str, Any]
@@ -28,7 +33,7 @@ def describe(file: Path) -> Facts:
     partial, errors = app.partial_plan(file)
     facts: Facts = {
         "name": file.stem, "language": language_of(str(file)), "state": None, "nodes": [],
-        "queries": [], "bounded": None,
+        "queries": [], "bounded": None, "connections": [],
         "errors": [each for error in errors for each in to_dicts(error)], "warnings": [],
     }  # fmt: skip
     if partial is not None:
@@ -40,6 +45,7 @@ def _facts_of(plan: Plan) -> Facts:
     explanation = explain(plan)
     return {
         "name": plan.name, "state": str(plan.state), "bounded": plan.bounded,
+        "connections": used_profiles(plan.pipeline),
         "nodes": [asdict(node) for node in explanation.nodes],
         "queries": [asdict(query) for query in explanation.queries],
         "warnings": [each for warning in plan.warnings for each in to_dicts(warning)],
@@ -98,6 +104,28 @@ def _document(file: Path) -> Document:
     return Document(file, read_unprocessed(file))
 
 
+def check_functions(file: Path, others: Mapping[str, str]) -> Facts:
+    """Returns the signatures and the errors of a file of functions. Does not run the file.
+
+    `others` are the files of the server by the names of their functions, in lower case.
+    """
+    decorated = DecoratedFile(file, file.name, read_text(file))
+    functions = decorated.functions()
+    errors = list(decorated.errors)
+    errors += [
+        PlanError(
+            f'the functions "{others[each.name.lower()]}" of the server have "{each.name}"',
+            code="duplicate-name", hint="Choose another name for the function.",
+        )
+        for each in functions
+        if each.name.lower() in others
+    ]  # fmt: skip
+    return {
+        "ok": not errors, "signatures": [each.signature for each in functions],
+        "errors": [facts for error in errors for facts in to_dicts(error)],
+    }  # fmt: skip
+
+
 def list_dead_letters(
     file: Path, node: str | None = None, code: str | None = None, limit: int = 50
 ) -> Facts:
@@ -134,14 +162,16 @@ def _letter(facts: Mapping[str, Any]) -> Facts:
 OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
-        describe, check, complete, hover, find_definition, list_symbols, list_dead_letters,
-        show_dead_letter, remove_dead_letters, replay_dead_letters,
+        describe, check, check_functions, complete, hover, find_definition, list_symbols,
+        list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
+        connection_operations.test_connection, connection_operations.list_tables,
+        connection_operations.describe_tables,
     )
 }  # fmt: skip
 
 
 def perform(request: Mapping[str, Any]) -> Facts:
-    """Performs a request: `operation`, `file`, its unsaved `text`, and arguments.
+    """Performs a request: `operation`, `file`, its unsaved `text`, variables and arguments.
 
     The answer has `result`, or `errors` with the `status` of HTTP.
     """
@@ -149,8 +179,19 @@ def perform(request: Mapping[str, Any]) -> Facts:
     file = Path(request["file"])
     text = request.get("text")
     try:
-        with unsaved({} if text is None else {file: text}):
+        with unsaved({} if text is None else {file: text}), _variables(request["variables"]):
             return {"result": OPERATIONS[request["operation"]](file, **arguments)}
     except PenstockError as error:
         first = flatten_errors(error)[0]
         return {"errors": to_dicts(error), "status": first.policy.http_status}
+
+
+@contextmanager
+def _variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables of the environment during the block."""
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]

@@ -49,15 +49,17 @@ class WorkerPool:
 
     def call(
         self, operation: str, file: Path, *, text: str | None = None, timeout: float = 30.0,
-        **arguments: Any,
+        variables: Mapping[str, str] | None = None, **arguments: Any,
     ) -> dict[str, Any]:  # fmt: skip
         """Performs an operation of `operations.OPERATIONS` and returns its result.
 
-        `text` takes the place of the file's. Raises WorkerError with the errors of the operation,
+        `text` takes the place of the file's, and `variables` are those of the environment during
+        the operation. Raises WorkerError with the errors of the operation,
         and Transient if it takes longer than `timeout` seconds or no worker is free.
         """
         request = {
             "operation": operation, "file": str(file), "text": text, "arguments": arguments,
+            "variables": dict(variables or {}),
         }  # fmt: skip
         with self._worker() as worker:
             answer = worker.ask(request, timeout)
