@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +32,7 @@ from penstock.engine.late.late_rows import LateRows
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
+from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.versions import StateVersion
 from penstock.engine.watermarks.source_watermarks import SourceWatermarks
@@ -132,18 +133,19 @@ class BatchRunner:
         done = self._record.done(batch)
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
-        reused = self._reuse_plans(root, pending)
-        with (
-            self._updates(root, batch) as updating,
-            nullcontext({self.query.root: root}) if reused else self._frames(root) as frames,
-        ):
+        tapped = {} if done else self.observer.tapped(self.query)
+        reused = {} if tapped else self._reuse_plans(root, pending)
+        built = nullcontext({self.query.root: root}) if reused else self._frames(root, tapped)
+        with self._updates(root, batch) as updating, built as frames:
             for name in pending:
-                self._write(self.builder.plan.nodes[name], frames, batch, reused.get(name))
+                sink = self.builder.plan.nodes[name]
+                self._write(sink, frames, batch, reused.get(name), cached=bool(tapped))
                 if name != pending[-1]:
                     self._record.add(batch, name)
             if not pending:
                 discard(frames[self.query.root])
             self._observe(frames, batch)
+            copy_for_taps(self.builder, self.query, batch.number, frames, tapped, self.observer)
             if updating is None:
                 return None
             for name in done:
@@ -213,10 +215,11 @@ class BatchRunner:
         return receipts
 
     @contextmanager
-    def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:
+    def _frames(self, root: DataFrame, tapped: Collection[str]) -> Iterator[dict[str, DataFrame]]:
         """Yields all frames of the batch; a frame with several readers is computed once."""
         frames = self.builder.build_batch(self.query, root)
-        shared = [frames[name] for name in shared_nodes(self.query, self.builder.plan.nodes)]
+        names = (*shared_nodes(self.query, self.builder.plan.nodes), *tapped)
+        shared = [frames[name] for name in dict.fromkeys(names)]
         for frame in shared:
             frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         try:
@@ -227,14 +230,14 @@ class BatchRunner:
 
     def _write(
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId,
-        reused: DataFrame | PhysicalRows | None,
+        reused: DataFrame | PhysicalRows | None, *, cached: bool,
     ) -> None:  # fmt: skip
         root, job = frames[self.query.root], self._jobs[sink.name]
         try:
             if reused is None:
                 with self._calls(sink.name):
                     job.prepare(self.builder, frames)
-                receipts = job.write(self.builder, frames, batch)
+                receipts = job.write(self.builder, frames, batch, cached=cached)
             else:
                 receipts = collect_receipts(reused, batch)
         except Exception as error:

@@ -68,9 +68,12 @@ class SinkJob:
             self._task = self._make_task(builder)
 
     def write(
-        self, builder: Builder, frames: Mapping[str, DataFrame], batch: BatchId
+        self, builder: Builder, frames: Mapping[str, DataFrame], batch: BatchId, *, cached: bool
     ) -> Sequence[dict[str, Any]]:
-        """Writes all rows of a batch after `prepare`. Returns the receipts."""
+        """Writes all rows of a batch after `prepare`. Returns the receipts.
+
+        `cached` is whether frames of this batch alone are cached; their plan is not kept.
+        """
         assert self._task is not None
         rows = frames[self.sink.inputs[0]]
         if isinstance(self.sink.sink, DataFrameSink):
@@ -80,7 +83,8 @@ class SinkJob:
         if self._is_computed_first(builder, rows, partitioning):
             with computed(rows):
                 return collect_receipts(receipts, batch)
-        self._keep_frames(builder, receipts, frames[self.query.root], partitioning)
+        if not cached:
+            self._keep_frames(builder, receipts, frames[self.query.root], partitioning)
         return collect_receipts(receipts, batch)
 
     def write_valid(
