@@ -28,6 +28,7 @@ sources:
 sinks:
   out: {{type: files, from: orders, path: out, format: json}}
 """
+STAND_IN_SESSION = (sys.executable, str(Path(__file__).parent / "stand_in_session.py"))
 STAND_IN = (sys.executable, str(Path(__file__).parent / "stand_in_run.py"))
 
 
@@ -96,8 +97,9 @@ def server_settings(pipeline_directory: Path) -> Settings:
     from penstock.server.settings import Settings
 
     return Settings(
-        pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN
-    )
+        pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN,
+        session_command=STAND_IN_SESSION,
+    )  # fmt: skip
 
 
 OpenConsole = Callable[..., Console]

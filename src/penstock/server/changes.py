@@ -35,16 +35,29 @@ class Changes:
 
     def check(self, id: str, text: str | None, level: Level) -> dict[str, Any]:
         """Returns the result of a check of a text, by default that of the file."""
-        file = self._require(id).file
-        return self._check(file, self._files.read(file) if text is None else text, level)
+        return self._check(*self.draft(id, text), level)
 
     def check_new(self, name: str, text: str, level: Level) -> dict[str, Any]:
         """Returns the result of a check of a pipeline that does not exist yet."""
-        return self._check(self._new_file(name, text), text, level)
+        return self._check(*self.new_draft(name, text), level)
 
     def _check(self, file: Path, text: str, level: Level) -> dict[str, Any]:
         seconds = CHECK_SECONDS[level]
         return self._workers.call("check", file, text=text, timeout=seconds, level=level)
+
+    def draft(self, id: str, text: str | None) -> tuple[Path, str]:
+        """Returns the file of a pipeline, and a text for it; by default that of the file."""
+        file = self._require(id).file
+        return file, self._files.read(file) if text is None else text
+
+    def new_draft(self, name: str, text: str) -> tuple[Path, str]:
+        """Returns the file of a pipeline that does not exist yet, and its text."""
+        return self._new_file(name, text), text
+
+    def convert(self, name: str, text: str) -> dict[str, Any]:
+        """Returns the language of a text of a new pipeline, and the text as YAML."""
+        file, text = self.new_draft(name, text)
+        return self._workers.call("convert", file, text=text)
 
     def create(self, name: str, text: str, author: str, note: str = "") -> str:
         """Creates a pipeline from a valid text and returns its ID.

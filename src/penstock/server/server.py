@@ -16,6 +16,7 @@ from penstock.core.log import Log
 from penstock.server.api.application import make_application
 from penstock.server.catalog import Catalog
 from penstock.server.changes import Changes
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
@@ -79,12 +80,14 @@ def open_server(
         supervisor = Supervisor(pipelines, catalog, launcher, log)
         views = Views(settings, pipelines, files, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
+        sessions = SessionPool(settings.session_command, environment)
         code = _set_up(settings, accounts)
         supervisor.start()
         try:
-            parts = Parts(settings, views, changes, accounts, Audit(database), log)
+            parts = Parts(settings, views, changes, accounts, Audit(database), log, sessions)
             yield Server(parts, supervisor, code)
         finally:
+            sessions.close()
             own.close()
             describing.close()
             supervisor.close()

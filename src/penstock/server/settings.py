@@ -16,7 +16,8 @@ class Settings:
     `directory` has pipeline files. `data` has the store, keys, logs of runs, and the files of
     pipelines that the API creates. `environment` names the variables of the server's environment
     that runs inherit. `python` is whether pipelines may contain Python code. `hosts` are further
-    names of the server in the header Host. `command` is the beginning of the command line of runs.
+    names of the server in the header Host. `command` is the beginning of the command line of runs,
+    `session_command` the command line of workers with a Spark session.
     """
 
     directory: Path
@@ -30,6 +31,7 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     command: tuple[str, ...] = (sys.executable, "-m", "penstock")
+    session_command: tuple[str, ...] = (sys.executable, "-m", "penstock.server.live.session_worker")
 
     @property
     def created(self) -> Path:

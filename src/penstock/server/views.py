@@ -10,6 +10,7 @@ from typing import Any
 from penstock.core.errors import UserError
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.status import FinishedRun
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.pipeline_files import PipelineFiles
@@ -69,6 +70,16 @@ class Views:
         """Returns the last lines of the log of a pipeline, oldest first."""
         directory = self._settings.logs / self._pipelines.get(id).id
         return read_log(directory, LogFilter(run, level, text, since), limit)
+
+    def state(self, id: str) -> StateDirectory:
+        """Returns the state directory of a pipeline. Raises UserError for an invalid file."""
+        entry = self._catalog.entry(self._pipelines.get(id).id)
+        if entry is None or entry.state is None:
+            raise UserError(
+                "the file of the pipeline is invalid or does not exist", code="missing-file",
+                hint="Correct the file, or restore it.",
+            )  # fmt: skip
+        return StateDirectory(entry.state)
 
     def summaries(self) -> list[Summary]:
         """Returns all pipelines, the worst health first."""

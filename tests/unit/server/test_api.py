@@ -117,7 +117,8 @@ def test_metrics_are_those_of_prometheus(console: Console) -> None:
 
 def test_no_dead_letters(console: Console) -> None:
     found = console.get(f"pipelines/{console.id()}/dead-letters")
-    assert found == {"total": 0, "counts": [], "letters": []}
+    assert (found["total"], found["counts"], found["letters"]) == (0, [], [])
+    assert found["places"]["out"] == {"file": "shop.yaml", "line": 6}, "the line of a node"
     answer = console.client.get(f"/api/v1/pipelines/{console.id()}/dead-letters/abc")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (404, "no-dead-letter")
 

@@ -11,9 +11,12 @@ from penstock.server.api import (
     components,
     dead_letters,
     events,
+    live,
     monitoring,
     pipelines,
     sessions,
+    taps,
+    templates,
 )
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
@@ -24,6 +27,7 @@ from penstock.server.settings import Settings
 PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
+    live.router, taps.router, templates.router,
 )  # fmt: skip
 OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from penstock.server.changes import Changes
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.parts import Parts
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
@@ -35,7 +36,12 @@ def _audit(request: Request) -> Audit:
     return parts_of(request).audit
 
 
+def _sessions(request: Request) -> SessionPool:
+    return parts_of(request).sessions
+
+
 TheViews = Annotated[Views, Depends(_views)]
 TheChanges = Annotated[Changes, Depends(_changes)]
 TheAccounts = Annotated[Accounts, Depends(_accounts)]
 TheAudit = Annotated[Audit, Depends(_audit)]
+TheSessions = Annotated[SessionPool, Depends(_sessions)]

@@ -11,11 +11,14 @@ from penstock import app, checks
 from penstock.control import PipelineControl
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, flatten_errors
+from penstock.core.location import Location
 from penstock.plan.explain import explain
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.selection import Selection
+from penstock.spec.dialects.conversions import convert_export
 from penstock.spec.documents.files import unsaved
 from penstock.spec.front_end import language_of
+from penstock.spec.yaml.writer import convert as to_yaml
 
 Facts = dict[str, Any]
 
@@ -63,22 +66,35 @@ def check(file: Path, level: checks.Level = "static", timeout: float = 30.0) -> 
     }
 
 
+def convert(file: Path) -> Facts:
+    """Returns the language of a file, and its text as YAML.
+
+    The texts of a dialect of SQL have the language of that dialect.
+    """
+    exported = convert_export(str(file))
+    if exported is not None:
+        return {"language": "arroyo", "text": exported}
+    language = language_of(str(file))
+    return {"language": language, "text": to_yaml([str(file)])}
+
+
 def list_dead_letters(
     file: Path, node: str | None = None, code: str | None = None, limit: int = 50
 ) -> Facts:
     """Returns the newest dead letters of a selection, and the number of each node and code."""
-    control = PipelineControl.of(app.plan(file))
-    found = control.dead_letters(Selection(node=node, code=code))
+    plan = app.plan(file)
+    found = PipelineControl.of(plan).dead_letters(Selection(node=node, code=code))
     return {
+        "places": {name: _place(each.where) for name, each in plan.nodes.items()},
         "total": len(found),
         "counts": [asdict(count) for count in found.counts()],
-        "letters": [_letter(each.to_json()) for each in found.newest(limit)],
+        "letters": [letter_facts(each.to_json()) for each in found.newest(limit)],
     }
 
 
 def show_dead_letter(file: Path, letter: str) -> Facts:
     """Returns one dead letter."""
-    return _letter(PipelineControl.of(app.plan(file)).dead_letter(letter).to_json())
+    return letter_facts(PipelineControl.of(app.plan(file)).dead_letter(letter).to_json())
 
 
 def remove_dead_letters(file: Path, ids: list[str]) -> Facts:
@@ -92,14 +108,20 @@ def replay_dead_letters(file: Path, ids: list[str] | None = None, force: bool = 
     return asdict(PipelineControl.of(app.plan(file)).replay(ids, force=force))
 
 
-def _letter(facts: Mapping[str, Any]) -> Facts:
+def _place(where: Location | None) -> Facts | None:
+    """Returns the file name and the line of a node; None for a node without a place."""
+    return where and {"file": Path(where.file).name, "line": where.line}
+
+
+def letter_facts(facts: Mapping[str, Any]) -> Facts:
+    """Returns the facts of a dead letter with its time as ISO 8601."""
     return {**facts, "time": facts["time"].isoformat()}
 
 
 OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
-        describe, check, list_dead_letters, show_dead_letter, remove_dead_letters,
+        describe, check, convert, list_dead_letters, show_dead_letter, remove_dead_letters,
         replay_dead_letters,
     )
 }  # fmt: skip
