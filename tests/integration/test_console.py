@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from server_console import Console, OpenConsole, add_pipeline, wait_for
-from web_console import listening, serious_findings
+from web_console import PASSWORD, listening, log_in, serious_findings, type_text
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console")]
-PASSWORD = "a password of a test"
 
 
 @pytest.fixture
@@ -30,25 +28,12 @@ def console(open_console: OpenConsole, pipeline_directory: Path) -> Console:
     return console
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that reports each error of a script."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
-    context.set_default_timeout(120_000)  # a check of a plan starts Spark
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
-
-
 def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Path) -> None:
     file = pipeline_directory / "cafe" / "cafe.yaml"
     original = file.read_text()
     findings: list[str] = []
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
 
         row = page.get_by_role("row").nth(1)
         row.get_by_text("failed").wait_for()
@@ -62,7 +47,7 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
         findings += serious_findings(page)
 
         page.get_by_role("link", name="Editor").click()
-        _type(page, original.replace("generate", "generat").replace("path: out", "path: later"))
+        type_text(page, original.replace("generate", "generat").replace("path: out", "path: later"))
         page.locator(".cm-lintRange-error").first.wait_for()
         assert page.locator(".cm-lintRange-error").all_inner_texts() == ["generat"]
         assert page.get_by_role("button", name="Apply").is_disabled()
@@ -122,25 +107,8 @@ def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
     page.on("request", lambda request: requested.add(request.url))
     page.on("console", lambda line: violations.append(line.text) if line.type == "error" else None)
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
         page.get_by_role("link", name="shop", exact=True).click()
         page.get_by_role("button", name="orders").first.wait_for()
     assert [url for url in requested if not url.startswith(address)] == []
     assert [text for text in violations if "Content Security Policy" in text] == []
-
-
-def _log_in_by_code(page: Page, address: str, console: Console) -> None:
-    code = console.server.parts.accounts.issue("admin", "code")
-    page.goto(f"{address}/login#code={code}")
-    page.get_by_label("New password").fill(PASSWORD)
-    assert "code=" not in page.url
-    page.get_by_label("Repeat the password").fill(PASSWORD)
-    page.get_by_role("button", name="Set the password").click()
-    page.get_by_role("heading", name="Pipelines").wait_for()
-
-
-def _type(page: Page, text: str) -> None:
-    """Replaces the text of the editor, as a user who pastes."""
-    page.locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(text)

@@ -38,7 +38,7 @@ export function CodeEditor({ ref, label, language, text, readOnly, errors, warni
       extensions: [
         keymap.of(fixKeys), basicSetup, syntaxOf(language), lintGutter(), appearance,
         EditorState.readOnly.of(Boolean(readOnly)),
-        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys" }),
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           const byUser = update.transactions.some((each) => each.docChanged && !each.annotation(fromPage));
           if (byUser) changed.current(update.state.doc.toString());
