@@ -77,7 +77,7 @@ def _written(plan: Plan, sinks: list[tuple[Node, DataFrame]], spool: Path) -> Tr
             node, Spool(plan.name, "trial", sink.name, "sink", sink.on_error, str(spool))
         )
         batch = BatchId("trial", 0)
-        partitioning = partitioning_of(capture, frame, node.removed_operation)
+        partitioning = partitioning_of(capture, frame.schema, node.removed_operation)
         capture.commit(batch, write_rows(capture, task, frame, batch, partitioning))
         for error in _failures(spool):
             return Trial(error=error)

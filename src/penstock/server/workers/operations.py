@@ -110,7 +110,7 @@ def replay_dead_letters(file: Path, ids: list[str] | None = None, force: bool = 
 
 def _place(where: Location | None) -> Facts | None:
     """Returns the file name and the line of a node; None for a node without a place."""
-    return where and {"file": Path(where.file).name, "line": where.line}
+    return {"file": Path(where.file).name, "line": where.line} if where else None
 
 
 def letter_facts(facts: Mapping[str, Any]) -> Facts:
