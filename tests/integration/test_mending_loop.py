@@ -57,7 +57,9 @@ def test_write_run_mend_and_replay(
         _run(page, console, directory)
         _mend(page, findings)
         console.post(f"pipelines/{console.id('shop')}/stop")
-    rows = [json.loads(line) for file in (directory / "out").glob("*.jsonl") for line in file.open()]
+    rows = [
+        json.loads(line) for file in (directory / "out").glob("*.jsonl") for line in file.open()
+    ]
     assert sorted(rows, key=lambda row: row["id"]) == [
         {"id": 1, "price": 2.5}, {"id": 2, "price": 0.0},
     ]  # fmt: skip
