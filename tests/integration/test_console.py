@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from server_console import Console, OpenConsole, add_pipeline, wait_for
-from web_console import listening, serious_findings
+from web_console import PASSWORD, listening, log_in, serious_findings, type_text
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console")]
-PASSWORD = "a password of a test"
 SMALL = "name: x\nsources: {a: {type: impulse}}\nsinks: {b: {type: blackhole, from: a}}\n"
 REORDERED = """\
 name: cafe
@@ -43,25 +41,12 @@ def console(open_console: OpenConsole, pipeline_directory: Path) -> Console:
     return console
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that reports each error of a script."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
-    context.set_default_timeout(120_000)  # a check of a plan starts Spark
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
-
-
 def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Path) -> None:
     file = pipeline_directory / "cafe" / "cafe.yaml"
     original = file.read_text()
     findings: list[str] = []
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
 
         row = page.get_by_role("row").nth(1)
         row.get_by_text("failed").wait_for()
@@ -75,13 +60,13 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
         findings += serious_findings(page)
 
         page.get_by_role("link", name="Editor").click()
-        _type(page, original.replace("generate", "generat").replace("path: out", "path: later"))
+        type_text(page, original.replace("generate", "generat").replace("path: out", "path: later"))
         page.locator(".cm-lintRange-error").first.wait_for()
         assert page.locator(".cm-lintRange-error").all_inner_texts() == ["generat"]
         assert page.get_by_role("button", name="Apply").is_disabled()
         findings += serious_findings(page)
         _complete(page)
-        _type(page, original.replace("generate", "generat").replace("path: out", "path: later"))
+        type_text(page, original.replace("generate", "generat").replace("path: out", "path: later"))
         page.locator(".cm-lintRange-error").first.wait_for()
         page.locator(".cm-content").press("Control+.")
         page.get_by_text("Valid", exact=True).wait_for()
@@ -119,7 +104,7 @@ def test_connections_functions_alerts_and_links(
     console.post("connections", body, status=201)
     findings: list[str] = []
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
 
         page.get_by_role("link", name="Connections").click()
         page.get_by_role("button", name="New connection").click()
@@ -210,7 +195,7 @@ def test_charts(console: Console, page: Page) -> None:
     history.record(time.time())
     findings: list[str] = []
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
         page.get_by_role("link", name="shop", exact=True).click()
         page.get_by_role("link", name="Metrics").click()
         chart = page.get_by_role("img", name="How far behind are the sources? In records.")
@@ -241,7 +226,7 @@ def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
     page.on("request", lambda request: requested.add(request.url))
     page.on("console", lambda line: violations.append(line.text) if line.type == "error" else None)
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
         page.get_by_role("link", name="shop", exact=True).click()
         page.get_by_role("button", name="orders").first.wait_for()
     assert [url for url in requested if not url.startswith(address)] == []
@@ -258,7 +243,7 @@ def test_many_pipelines_and_a_large_graph(
     (pipeline_directory / "large.yaml").write_text(_large(24))
     wait_for(lambda: len(console.get("pipelines")) == 65, lambda: str(console.get("pipelines")))
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
         page.get_by_text("65", exact=True).wait_for()
         assert 10 < page.get_by_role("row").count() < 60
         page.keyboard.press("End")
@@ -290,19 +275,9 @@ def _large(steps: int) -> str:
     return f"{text}sinks: {{out: {{type: blackhole, from: step{steps}}}}}\n"
 
 
-def _log_in_by_code(page: Page, address: str, console: Console) -> None:
-    code = console.server.parts.accounts.issue("admin", "code")
-    page.goto(f"{address}/login#code={code}")
-    page.get_by_label("New password").fill(PASSWORD)
-    assert "code=" not in page.url
-    page.get_by_label("Repeat the password").fill(PASSWORD)
-    page.get_by_role("button", name="Set the password").click()
-    page.get_by_role("heading", name="Pipelines").wait_for()
-
-
 def _complete(page: Page) -> None:
     """Completes a type while it is typed, and reads its documentation under the pointer."""
-    _type(page, REORDERED)
+    type_text(page, REORDERED)
     page.keyboard.type("e")
     page.locator(".cm-tooltip-autocomplete li", has_text="generate").wait_for()
     page.locator(".cm-completionInfo", has_text="rate").wait_for()
@@ -312,10 +287,3 @@ def _complete(page: Page) -> None:
     page.locator(".cm-tooltip-hover", has_text="rate").wait_for()
     page.mouse.move(5, 5)
     page.locator(".cm-tooltip-hover").wait_for(state="detached")
-
-
-def _type(page: Page, text: str) -> None:
-    """Replaces the text of the editor, as a user who pastes."""
-    page.locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(text)

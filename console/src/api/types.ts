@@ -101,7 +101,9 @@ export interface CheckResult {
   errors: Problem[];
   warnings: Problem[];
   changes: Change[];
+  nodes: Record<string, CheckedNode>;
 }
+export interface CheckedNode { kind: string; type: string; columns: Column[] | null }
 export interface Version { number: number; text: string; author: string; note: string; time: string }
 export interface Run {
   id: string;
@@ -135,6 +137,7 @@ export interface Letter {
 }
 export interface Letters {
   total: number;
+  places: Record<string, { file: string; line: number } | null>;
   counts: { node: string; code: string; count: number }[];
   letters: Letter[];
 }

@@ -78,6 +78,7 @@ COMMANDS = (
     Command("check", INSPECT, "Check a pipeline and report all errors."),
     Command("explain", INSPECT, "Explain a pipeline: columns, queries, state and guarantees."),
     Command("inspect", INSPECT, "Show the rows of a node, without access to sinks."),
+    Command("tap", INSPECT, "Show rows of a node of a running pipeline."),
     Command("dead", INSPECT, "List, show, replay or remove dead letters."),
     Command("discover", INSPECT, "List the tables of a database, or print a pipeline of some."),
     Command("doctor", INSPECT, "Check whether the machine can run pipelines."),

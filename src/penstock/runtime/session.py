@@ -13,7 +13,7 @@ from penstock.core.units import binary_size_text
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
 from penstock.engine.spark_session.session import session as start_session
-from penstock.engine.spark_session.settings import SessionSettings, cores
+from penstock.engine.spark_session.settings import SessionSettings, apply_settings, cores
 from penstock.plan.model import Plan
 from penstock.runtime.state.files import writing
 from penstock.spec.runtime_models import Runtime
@@ -51,6 +51,13 @@ def session(
         if not is_local(spark):
             set_partitions(spark, settings.conf, log)
         yield spark
+
+
+def new_session(spark: SparkSession, plan: Plan) -> SparkSession:
+    """Returns a new session of an application, with those settings of a plan that may change."""
+    session = spark.newSession()
+    apply_settings(session, spark_settings(plan.spec.runtime, "memory"))
+    return session
 
 
 def session_settings(

@@ -34,6 +34,7 @@ from penstock.runtime.state.batch_log import BatchLog
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state_stores import StateStores
 from penstock.runtime.stop import StopRequest
+from penstock.runtime.taps.run_taps import RunTaps
 
 POLL_SECONDS = 0.1
 FINISH_TIMEOUT = 60.0
@@ -77,6 +78,7 @@ class Supervisor:
         self.events = BatchEvents(
             metrics, log, stop, self.dead_letters, self.listener, self.state_stores,
             SinkTimer(plan, log), self.failing_sinks, self.side_outputs,
+            RunTaps(plan, state.root, log),
         )  # fmt: skip
         self.periodic_work = PeriodicWork(plan, state, self.events, until)
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])

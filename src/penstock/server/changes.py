@@ -12,6 +12,7 @@ from penstock.core.errors import PenstockError, StateError, UserError
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.change_locks import ChangeLocks
 from penstock.server.connections.profiles import Profiles
+from penstock.server.drafts import Draft
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import User
@@ -40,42 +41,52 @@ class Changes:
 
     def check(self, id: str, text: str | None, level: Level, user: User) -> dict[str, Any]:
         """Returns the result of a check of a text, by default that of the file."""
-        file = self._require(id).file
-        found = self._files.read(file) if text is None else text
-        return self._check(id, file, found, level, user)
+        return self._check(self.draft(id, text, user), level)
 
     def check_new(self, name: str, text: str, level: Level, user: User) -> dict[str, Any]:
         """Returns the result of a check of a pipeline that does not exist yet."""
-        return self._check(None, self._new_file(name, text), text, level, user)
+        return self._check(self.new_draft(name, text, user), level)
 
     def ask(
         self, id: str, operation: Question, text: str, user: User, **place: int
     ) -> dict[str, Any]:
         """Answers a question of an editor about a text of a pipeline."""
-        return self._ask(id, self._require(id).file, operation, text, user, place)
+        return self._call(operation, self.draft(id, text, user), ANSWER_SECONDS, **place)
 
     def ask_new(
         self, name: str, operation: Question, text: str, user: User, **place: int
     ) -> dict[str, Any]:
         """Answers a question of an editor about a pipeline that does not exist yet."""
-        return self._ask(None, self._new_file(name, text), operation, text, user, place)
+        return self._call(operation, self.new_draft(name, text, user), ANSWER_SECONDS, **place)
 
-    def _ask(
-        self, id: str | None, file: Path, operation: Question, text: str, user: User,
-        place: dict[str, int],
-    ) -> dict[str, Any]:  # fmt: skip
-        return self._workers.call(
-            operation, file, text=text, timeout=ANSWER_SECONDS,
-            variables=self._profiles.environment(user, id), **place,
-        )  # fmt: skip
+    def draft(self, id: str, text: str | None, user: User) -> Draft:
+        """Returns a text of a pipeline, by default that of its file."""
+        file = self._require(id).file
+        found = self._files.read(file) if text is None else text
+        return Draft(file, found, self._profiles.environment(user, id))
 
-    def _check(
-        self, id: str | None, file: Path, text: str, level: Level, user: User
+    def own_draft(self, id: str) -> Draft:
+        """Returns the text of the file of a pipeline, with the connections of the pipeline."""
+        file = self._require(id).file
+        return Draft(file, self._files.read(file), self._profiles.environment(None, id))
+
+    def new_draft(self, name: str, text: str, user: User) -> Draft:
+        """Returns a text of a pipeline that does not exist yet."""
+        return Draft(self._new_file(name, text), text, self._profiles.environment(user, None))
+
+    def convert(self, name: str, text: str, user: User) -> dict[str, Any]:
+        """Returns the language of a text of a new pipeline, and the text as YAML."""
+        return self._call("convert", self.new_draft(name, text, user), ANSWER_SECONDS)
+
+    def _check(self, draft: Draft, level: Level) -> dict[str, Any]:
+        return self._call("check", draft, CHECK_SECONDS[level], level=level)
+
+    def _call(
+        self, operation: str, draft: Draft, timeout: float, **arguments: Any
     ) -> dict[str, Any]:
-        """Checks a text with the connections that the user may use in the pipeline."""
         return self._workers.call(
-            "check", file, text=text, timeout=CHECK_SECONDS[level], level=level,
-            variables=self._profiles.environment(user, id),
+            operation, draft.file, text=draft.text, timeout=timeout, variables=draft.variables,
+            **arguments,
         )  # fmt: skip
 
     def create(self, name: str, text: str, user: User, note: str = "") -> str:
@@ -93,7 +104,7 @@ class Changes:
                 f'the pipeline "{name}" exists', code="existing-pipeline",
                 hint="Choose another name, or apply the text to the existing pipeline.",
             )  # fmt: skip
-        self._require_valid(self._check(None, file, text, "static", user))
+        self._require_valid(self._check(self.new_draft(name, text, user), "static"))
         id = self._pipelines.add(str(file))
         try:
             with self._pipelines.new_version(id, text, user.name, note or "created"):
@@ -128,7 +139,7 @@ class Changes:
                 f"the pipeline has version {current}, expected {base}", code="newer-version",
                 hint="Read the newer version, and apply the text again.",
             )  # fmt: skip
-        found = self._check(id, file, text, "plan", user)
+        found = self._check(self.draft(id, text, user), "plan")
         if fresh:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
@@ -205,13 +216,8 @@ class Changes:
 
     def dead_letters(self, id: str, operation: str, **arguments: Any) -> dict[str, Any]:
         """Performs an operation on the dead letters of a pipeline; see `workers.operations`."""
-        file = self._require(id).file
         seconds = 600.0 if operation == "replay_dead_letters" else 30.0
-        text = self._files.read(file)
-        variables = self._profiles.environment(None, id)
-        return self._workers.call(
-            operation, file, text=text, timeout=seconds, variables=variables, **arguments
-        )
+        return self._call(operation, self.own_draft(id), seconds, **arguments)
 
     def _wish(
         self, id: str, wish: Literal["running", "stopped", "restarted"], author: str,

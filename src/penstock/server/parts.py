@@ -12,6 +12,7 @@ from penstock.server.connections.connection_tests import ConnectionTests
 from penstock.server.connections.profiles import Profiles
 from penstock.server.functions import Functions
 from penstock.server.history.recorder import History
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.alerts import Alerts
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Parts:
     """Settings, pipelines, users, connections, alerts, the audit and the history of a server, its
-    log and its telemetry.
+    log, its Spark sessions and its telemetry.
     """
 
     settings: Settings
@@ -44,4 +45,5 @@ class Parts:
     delivery: Delivery
     shares: Shares
     functions: Functions
+    sessions: SessionPool
     telemetry: Telemetry | None = None

@@ -27,6 +27,7 @@ from penstock.server.connections.connection_tests import ConnectionTests
 from penstock.server.connections.profiles import Profiles
 from penstock.server.functions import Functions
 from penstock.server.history.recorder import History
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
@@ -108,6 +109,7 @@ def open_server(
         views = Views(settings, pipelines, files, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own, profiles)
         history = _open_history(settings, pipelines, supervisor, log)
+        sessions = SessionPool(settings.session_command, environment)
         code = _set_up(settings, accounts)
         delivery = Delivery(alerts, settings.url)
         watcher = Watcher(alerts, views, delivery, database.lease, log)
@@ -120,11 +122,12 @@ def open_server(
                 parts = Parts(
                     settings, views, changes, accounts, Audit(database), history, log, profiles,
                     ConnectionTests(settings, profiles, workers or own), Requests(database),
-                    alerts, delivery, Shares(database), functions, telemetry,
+                    alerts, delivery, Shares(database), functions, sessions, telemetry,
                 )  # fmt: skip
                 yield Server(parts, supervisor, watcher, code)
         finally:
             watcher.close()
+            sessions.close()
             own.close()
             describing.close()
             supervisor.close()

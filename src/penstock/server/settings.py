@@ -19,7 +19,8 @@ class Settings:
     names of the server in the header Host. `otlp_endpoint` is the base URL to which the server and
     its runs export their telemetry. `key_command` prints the keys of secrets. `networks`
     are those that tests of connections may reach although they are special. `command` is the
-    beginning of the command line of runs.
+    beginning of the command line of runs, `session_command` the command line of workers with a
+    Spark session.
     """
 
     directory: Path
@@ -36,6 +37,7 @@ class Settings:
     key_command: str | None = None
     networks: tuple[str, ...] = ()
     command: tuple[str, ...] = (sys.executable, "-m", "penstock")
+    session_command: tuple[str, ...] = (sys.executable, "-m", "penstock.server.live.session_worker")
 
     @property
     def created(self) -> Path:

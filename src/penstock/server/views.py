@@ -77,6 +77,16 @@ class Views:
         directory = self._settings.logs / self._pipelines.get(id).id
         return read_log(directory, LogFilter(run, level, text, since), limit)
 
+    def state(self, id: str) -> StateDirectory:
+        """Returns the state directory of a pipeline. Raises UserError for an invalid file."""
+        entry = self._catalog.entry(self._pipelines.get(id).id)
+        if entry is None or entry.state is None:
+            raise UserError(
+                "the file of the pipeline is invalid or does not exist", code="missing-file",
+                hint="Correct the file, or restore it.",
+            )  # fmt: skip
+        return StateDirectory(entry.state)
+
     def summaries(self) -> list[Summary]:
         """Returns all pipelines, the worst health first."""
         found = [self._summary(pipeline) for pipeline in self._pipelines.all()]

@@ -118,7 +118,8 @@ def test_logs_are_of_a_run_and_a_level(console: Console, pipeline_directory: Pat
 
 def test_no_dead_letters(console: Console) -> None:
     found = console.get(f"pipelines/{console.id()}/dead-letters")
-    assert found == {"total": 0, "counts": [], "letters": []}
+    assert (found["total"], found["counts"], found["letters"]) == (0, [], [])
+    assert found["places"]["out"] == {"file": "shop.yaml", "line": 6}, "the line of a node"
     answer = console.client.get(f"/api/v1/pipelines/{console.id()}/dead-letters/abc")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (404, "no-dead-letter")
 

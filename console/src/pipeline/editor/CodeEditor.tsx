@@ -42,7 +42,7 @@ export function CodeEditor({ ref, label, language, text, readOnly, subject, erro
       extensions: [
         keymap.of(fixKeys), subject && !readOnly ? languageService(subject) : [], setup, syntax, lintGutter(), appearance,
         EditorState.readOnly.of(Boolean(readOnly)),
-        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys" }),
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           const byUser = update.transactions.some((each) => each.docChanged && !each.annotation(fromPage));
           if (byUser) changed.current(update.state.doc.toString());

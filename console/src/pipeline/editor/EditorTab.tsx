@@ -1,6 +1,7 @@
 import { Button, SegmentedControl, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
 import { pipelinePath, useApply, useVersions } from "../../api/queries";
 import type { CheckResult, Detail, Problem } from "../../api/types";
@@ -17,14 +18,20 @@ import { EditorKeys } from "./EditorKeys";
 import { PlanResult } from "./PlanResult";
 import { ProblemList } from "./ProblemList";
 import { useCheck } from "./useCheck";
+import { DraftPanels } from "../preview/DraftPanels";
 
 const DifferenceView = lazy(() => import("./DifferenceView"));
 const NONE: Problem[] = [];
+const NO_NODES = {};
 
 /** The text of a pipeline: edit, check, compare with the applied version, apply. */
 export default function EditorTab({ detail }: { detail: Detail }) {
   const { id, name, language } = detail;
   const mayEdit = useMay("edit");
+  const mayData = useMay("data");
+  const [search] = useSearchParams();
+  const letter = search.get("letter");
+  const line = Number(search.get("line"));
   const draft = useDraft(id);
   const versions = useVersions(id);
   const [view, setView] = useState("text");
@@ -40,6 +47,10 @@ export default function EditorTab({ detail }: { detail: Detail }) {
     mutationFn: () => api.post<CheckResult>(`${pipelinePath(id)}/check`, { text, level: "plan" }),
   });
   const pending = text !== file || detail.changed;
+
+  useEffect(() => {
+    if (line) editor.current?.show({ code: "", message: "", line });
+  }, [line]);
 
   function change(next: string): void {
     setDraft(id, next === file ? null : { text: next, base });
@@ -100,6 +111,9 @@ export default function EditorTab({ detail }: { detail: Detail }) {
         )}
       </section>
       {mayEdit && <EditorKeys />}
+      {mayEdit && mayData && (
+        <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} letter={letter ? { id, letter } : undefined} />
+      )}
       {plan.data && <PlanResult result={plan.data} />}
       {plan.isError && <ApplyError error={plan.error} name={name} busy={false} onFresh={() => send(true)} />}
       {apply.isError && <ApplyError error={apply.error} name={name} busy={apply.isPending} onFresh={() => send(true)} />}

@@ -16,6 +16,7 @@ spool/QUERY/BATCH/  dead letters of uncommitted batches
 dead_letters/       dead letters
 status.json         metrics of the run, for `penstock status`
 stop                stop request
+taps/ID/            a tap on a node of the run (see `runtime.taps.files`)
 complete            marks that the input has ended and all windows are closed
 life                ID of the state, new after a reset
 version             layout of the directory; marks that Penstock created the state

@@ -27,7 +27,7 @@ PRESERVED = (LOCK, LOG, HISTORY, RUN, MARKER, ID, PIPELINE, BATCHES)
 REMOVED = (
     "plan.json", "key.json", "schemas.json", "primary_keys.json", "checkpoints", "nodes", "spool",
     "dead_letters", "status.json", "stop", "complete", "closing", "life", "replay.json",
-    "sinks.json", "backfill",
+    "sinks.json", "backfill", "taps",
 )  # fmt: skip
 """Entries that a reset removes."""
 

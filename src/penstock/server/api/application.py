@@ -15,11 +15,14 @@ from penstock.server.api import (
     events,
     functions,
     language,
+    live,
     metrics,
     monitoring,
     pipelines,
     sessions,
     shares,
+    taps,
+    templates,
 )
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
@@ -33,7 +36,7 @@ PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, metrics.router, language.router, dead_letters.router, components.router,
     events.router, sessions.router, connections.router, functions.router, alerts.router,
-    shares.router,
+    shares.router, live.router, taps.router, templates.router,
 )  # fmt: skip
 OPEN_PATHS = (
     *sessions.OPEN_PATHS,

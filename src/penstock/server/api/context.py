@@ -12,6 +12,7 @@ from penstock.server.connections.connection_tests import ConnectionTests
 from penstock.server.connections.profiles import Profiles
 from penstock.server.functions import Functions
 from penstock.server.history.recorder import History
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.parts import Parts
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.alerts import Alerts
@@ -70,6 +71,10 @@ def _functions(request: Request) -> Functions:
     return parts_of(request).functions
 
 
+def _sessions(request: Request) -> SessionPool:
+    return parts_of(request).sessions
+
+
 TheViews = Annotated[Views, Depends(_views)]
 TheChanges = Annotated[Changes, Depends(_changes)]
 TheAccounts = Annotated[Accounts, Depends(_accounts)]
@@ -81,3 +86,4 @@ TheAlerts = Annotated[Alerts, Depends(_alerts)]
 TheDelivery = Annotated[Delivery, Depends(_delivery)]
 TheShares = Annotated[Shares, Depends(_shares)]
 TheFunctions = Annotated[Functions, Depends(_functions)]
+TheSessions = Annotated[SessionPool, Depends(_sessions)]

@@ -13,6 +13,7 @@ from penstock import app, checks
 from penstock.control import PipelineControl
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
+from penstock.core.location import Location
 from penstock.language import service
 from penstock.language.document import Document
 from penstock.language.model import Position
@@ -21,9 +22,11 @@ from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.selection import Selection
 from penstock.server.workers import connection_operations
+from penstock.spec.dialects.conversions import convert_export
 from penstock.spec.documents.files import read_text, read_unprocessed, unsaved
 from penstock.spec.documents.profiles import used_profiles
 from penstock.spec.front_end import language_of
+from penstock.spec.yaml.writer import convert as to_yaml
 
 Facts = dict[str, Any]
 
@@ -126,22 +129,35 @@ def check_functions(file: Path, others: Mapping[str, str]) -> Facts:
     }  # fmt: skip
 
 
+def convert(file: Path) -> Facts:
+    """Returns the language of a file, and its text as YAML.
+
+    The texts of a dialect of SQL have the language of that dialect.
+    """
+    exported = convert_export(str(file))
+    if exported is not None:
+        return {"language": "arroyo", "text": exported}
+    language = language_of(str(file))
+    return {"language": language, "text": to_yaml([str(file)])}
+
+
 def list_dead_letters(
     file: Path, node: str | None = None, code: str | None = None, limit: int = 50
 ) -> Facts:
     """Returns the newest dead letters of a selection, and the number of each node and code."""
-    control = PipelineControl.of(app.plan(file))
-    found = control.dead_letters(Selection(node=node, code=code))
+    plan = app.plan(file)
+    found = PipelineControl.of(plan).dead_letters(Selection(node=node, code=code))
     return {
+        "places": {name: _place(each.where) for name, each in plan.nodes.items()},
         "total": len(found),
         "counts": [asdict(count) for count in found.counts()],
-        "letters": [_letter(each.to_json()) for each in found.newest(limit)],
+        "letters": [letter_facts(each.to_json()) for each in found.newest(limit)],
     }
 
 
 def show_dead_letter(file: Path, letter: str) -> Facts:
     """Returns one dead letter."""
-    return _letter(PipelineControl.of(app.plan(file)).dead_letter(letter).to_json())
+    return letter_facts(PipelineControl.of(app.plan(file)).dead_letter(letter).to_json())
 
 
 def remove_dead_letters(file: Path, ids: list[str]) -> Facts:
@@ -155,14 +171,20 @@ def replay_dead_letters(file: Path, ids: list[str] | None = None, force: bool = 
     return asdict(PipelineControl.of(app.plan(file)).replay(ids, force=force))
 
 
-def _letter(facts: Mapping[str, Any]) -> Facts:
+def _place(where: Location | None) -> Facts | None:
+    """Returns the file name and the line of a node; None for a node without a place."""
+    return {"file": Path(where.file).name, "line": where.line} if where else None
+
+
+def letter_facts(facts: Mapping[str, Any]) -> Facts:
+    """Returns the facts of a dead letter with its time as ISO 8601."""
     return {**facts, "time": facts["time"].isoformat()}
 
 
 OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
-        describe, check, check_functions, complete, hover, find_definition, list_symbols,
+        describe, check, check_functions, convert, complete, hover, find_definition, list_symbols,
         list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
         connection_operations.test_connection, connection_operations.list_tables,
         connection_operations.describe_tables,
@@ -179,7 +201,7 @@ def perform(request: Mapping[str, Any]) -> Facts:
     file = Path(request["file"])
     text = request.get("text")
     try:
-        with unsaved({} if text is None else {file: text}), _variables(request["variables"]):
+        with unsaved({} if text is None else {file: text}), variables_set(request["variables"]):
             return {"result": OPERATIONS[request["operation"]](file, **arguments)}
     except PenstockError as error:
         first = flatten_errors(error)[0]
@@ -187,7 +209,7 @@ def perform(request: Mapping[str, Any]) -> Facts:
 
 
 @contextmanager
-def _variables(variables: Mapping[str, str]) -> Iterator[None]:
+def variables_set(variables: Mapping[str, str]) -> Iterator[None]:
     """Sets variables of the environment during the block."""
     os.environ.update(variables)
     try:
