@@ -35,9 +35,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 from deaths import run_until_killed
 from feeder import Feeder
 from moments import MOMENTS, WITHIN_WRITES
-from places import Both, Files, Input, Output, Topics
+from places import PARTITIONS, Both, Files, Input, Output, Topics
 from pyspark.sql import SparkSession
-from readings import PIPELINE, closing_reading, make_readings
+from readings import PIPELINE, closing_readings, make_readings
 from rich.console import Console
 from rich.table import Table
 from tally import Tally, assert_in_order, assert_tidy, tallies
@@ -176,7 +176,7 @@ def kill_anywhere(
         if isinstance(from_, Topics):
             feeder.rest()
             trial.end("caught_up")
-            from_.put([closing_reading(records, expected)], records)
+            from_.put(closing_readings(records, PARTITIONS, expected), records)
             trial.end("caught_up")
             assert from_.lag() == 0, f"the group is {from_.lag()} behind"
         elif not victim.complete():

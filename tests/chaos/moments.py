@@ -1,8 +1,8 @@
 """`penstock run`, killed by itself at a named moment: python moments.py MOMENT FILE.
 
 A moment of Penstock is before or after a change to the disk: the driver is stopped exactly there.
-A moment of Spark's or of a worker is when a file appears: the driver sees it within a millisecond
-and is stopped then, wherever the others are by that time.
+A moment of Spark's or of a worker is when a file appears: the driver is stopped some milliseconds
+later, wherever the others are by that time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal
 from unittest.mock import patch
+
+from watchfiles import Change as FileChange
+from watchfiles import watch
 
 from penstock.cli.main import main
 
@@ -110,19 +113,32 @@ def changes_watched(moment: Change, die: Callable[[], None]) -> Iterator[None]:
 def appearance_watched(
     moment: Appearance, directory: Path, die: Callable[[], None]
 ) -> Iterator[None]:
-    """Within the block, calls `die` in a thread when a new file appears below the directory."""
-    root = directory / moment.directory
+    """Within the block, calls `die` in a thread when a new file appears below the directory.
+
+    Events of the file system report a file that exists for a moment. They omit files of a new
+    directory, which the search finds.
+    """
+    root = (directory / moment.directory).resolve()
+
+    def matches(path: Path) -> bool:
+        return path.is_relative_to(root) and fnmatch(str(path.relative_to(root)), moment.pattern)
 
     def files() -> set[Path]:
-        return {p for p in root.rglob("*") if fnmatch(str(p.relative_to(root)), moment.pattern)}
+        return {path for path in root.rglob("*") if matches(path)}
 
     before, ended = files(), threading.Event()
 
     def look() -> None:
-        while len(files() - before) < moment.nth:
-            if ended.wait(0.01):
+        found: set[Path] = set()
+        for changes in watch(
+            directory.resolve(), watch_filter=None, debounce=1, step=1, rust_timeout=10,
+            yield_on_timeout=True, stop_event=ended, raise_interrupt=False,
+        ):  # fmt: skip
+            found |= {Path(path) for change, path in changes if change is FileChange.added}
+            found |= files()
+            if sum(map(matches, found - before)) >= moment.nth:
+                die()
                 return
-        die()
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()

@@ -96,12 +96,15 @@ def make_readings(
     return readings, expected
 
 
-def closing_reading(id_: int, expected: Expected) -> bytes:
-    """One so late that it closes the windows of all others; its own stays open."""
-    at = START + id_ * STEP + timedelta(days=1)
-    expected.shares[share_text(id_, at, KINDS[0], 100)] += 1
-    row = {"id": id_, "at": at.isoformat(), "kind": KINDS[0], "parts": 1, "whole": 1}
-    return json.dumps(row).encode()
+def closing_readings(first: int, count: int, expected: Expected) -> list[bytes]:
+    """So late that one in each partition closes the windows of all others; their own stay open."""
+    at = START + first * STEP + timedelta(days=1)
+    readings = []
+    for id_ in range(first, first + count):
+        expected.shares[share_text(id_, at, KINDS[0], 100)] += 1
+        row = {"id": id_, "at": at.isoformat(), "kind": KINDS[0], "parts": 1, "whole": 1}
+        readings.append(json.dumps(row).encode())
+    return readings
 
 
 def share_text(id_: int, at: datetime, kind: str, share: int) -> str:

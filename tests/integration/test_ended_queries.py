@@ -1,4 +1,4 @@
-"""Ended queries leave nothing in a process that goes on: threads, connections, sessions."""
+"""Ended queries leave nothing in a process that continues: threads, connections, sessions."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_ended_queries(tmp_path: Path, penstock_spark: SparkSession) -> None:
     sessions.append(_reference(session))
     assert len(session.sql(QUERY).collect()) == 3
     session = penstock_spark.newSession()
-    assert threads[3] <= threads[2], threads
-    assert monitors[3] <= monitors[2], monitors
-    assert connections[3] <= connections[2], connections
+    # Those of earlier tests may end meanwhile.
+    for counts in (threads, monitors, connections):
+        assert counts[3] <= max(counts[:3]), (threads, monitors, connections)
     # Threads of the first run have its session. The connection of the last run remains.
     _await_freed(session, [sessions[1], sessions[2], sessions[4]])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections import Counter
@@ -43,6 +44,19 @@ PIPELINE = """\
 name: accumulated
 sources: {rows: {type: generate, fields: {id: sequence}}}
 sinks: {out: {type: blackhole, from: rows}}
+"""
+RUN = """\
+name: nested
+runtime: {state: state}
+sources:
+  rows:
+    {type: files, path: in, watch: true, max_files: 1, format: json,
+      schema: "k STRING, g INT, b INT"}
+transforms:
+  groups:
+    type: sql
+    sql: SELECT k, max(m) AS m FROM (SELECT k, g, max(b) AS m FROM rows GROUP BY k, g) GROUP BY k
+sinks: {out: {type: blackhole, from: groups}}
 """
 Row = tuple[Any, ...]
 
@@ -302,3 +316,19 @@ def test_rows_are_computed_once(tmp_path: Path, penstock_spark: SparkSession) ->
         assert (tmp_path / "partitions").read_text() == computed
         assert rows.count() == 6
     assert (tmp_path / "partitions").read_text() == computed
+
+
+def test_a_batch_is_at_most_two_jobs(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """One that writes the changes, and one for the partitions of the state that it has not read."""
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        rows = [{"k": f"k{row % 3}", "g": row % 7, "b": number} for row in range(20)]
+        (tmp_path / "in" / f"{number}.json").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "nested.yaml").write_text(RUN)
+    scheduler = penstock_spark._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
+    options = app.RunOptions(until="caught_up")
+    assert app.run(tmp_path / "nested.yaml", spark=penstock_spark.newSession(), options=options)
+    commits = tmp_path / "state" / "nested" / "checkpoints"
+    assert len(list(commits.glob("*/commits/[0-9]*"))) == 3
+    assert 3 <= scheduler.numTotalJobs() - before <= 6

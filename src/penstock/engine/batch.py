@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
 from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.updating.reusable_changes import ReusableChanges, depends_on_state_only
 from penstock.engine.updating.versions import StateVersion
 from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Node, Query
@@ -65,6 +66,8 @@ class BatchRunner:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self._changes: ReusableChanges | None = None
+        self._keeps_changes = self.query.updating and not self.query.observed
         self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
         nodes = self.builder.plan.nodes
         self._jobs = {
@@ -132,11 +135,10 @@ class BatchRunner:
         done = self._record.done(batch)
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
-        reused = self._reuse_plans(root, pending)
-        with (
-            self._updates(root, batch) as updating,
-            nullcontext({self.query.root: root}) if reused else self._frames(root) as frames,
-        ):
+        with ExitStack() as stack:
+            updating = stack.enter_context(self._updates(root, batch))
+            reused = self._reuse_plans(root, batch, pending, updating)
+            frames = {self.query.root: root} if reused else stack.enter_context(self._frames(root))
             for name in pending:
                 self._write(self.builder.plan.nodes[name], frames, batch, reused.get(name))
                 if name != pending[-1]:
@@ -148,6 +150,8 @@ class BatchRunner:
                 return None
             for name in done:
                 self._update_state(self.builder.plan.nodes[name], frames, batch)
+            if self._keeps_changes and not reused and not done:
+                self._keep_changes(root, updating)
             return updating.commit()
 
     def _observe(self, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
@@ -199,12 +203,15 @@ class BatchRunner:
             updating.release()
 
     def _reuse_plans(
-        self, root: DataFrame, sinks: Sequence[str]
-    ) -> dict[str, DataFrame | PhysicalRows]:
+        self, root: DataFrame, batch: BatchId, sinks: Sequence[str], updating: UpdatingBatch | None
+    ) -> Mapping[str, DataFrame | PhysicalRows]:
         """Returns the receipts of sinks by the plans of earlier batches; {} unless all have one."""
         receipts: dict[str, DataFrame | PhysicalRows] = {}
-        if self.query.updating:
-            return receipts
+        if updating is not None:
+            divided = all(self._jobs[name].divides_as_before(batch) for name in sinks)
+            if self._changes is None or not divided or len(sinks) < len(self.query.sinks):
+                return receipts
+            return self._changes.apply(updating, root) or receipts
         for name in sinks:
             frame = self._jobs[name].reuse_plan(root)
             if frame is None:
@@ -212,13 +219,24 @@ class BatchRunner:
             receipts[name] = frame
         return receipts
 
+    def _keep_changes(self, root: DataFrame, updating: UpdatingBatch) -> None:
+        """Keeps the plans of a batch for the next ones, unless they depend on the batch."""
+        jobs = {name: self._jobs[name].receipts for name in self.query.sinks}
+        receipts = {name: frame for name, frame in jobs.items() if frame is not None}
+        if len(receipts) == len(jobs) and depends_on_state_only(updating):
+            self._changes = ReusableChanges.of(updating, root, receipts)
+            self._keeps_changes = self._changes is not None
+
     @contextmanager
     def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:
         """Yields all frames of the batch; a frame with several readers is computed once."""
         frames = self.builder.build_batch(self.query, root)
         shared = [frames[name] for name in shared_nodes(self.query, self.builder.plan.nodes)]
         for frame in shared:
-            frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+            if self.builder.updating is not None:
+                self.builder.updating.cache(frame)
+            else:
+                frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         try:
             yield frames
         finally:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from penstock.core.errors import StateError
 from penstock.engine.build import Builder
@@ -46,6 +47,9 @@ class SinkJob:
         """The receipts and the root of the first batch, until the plan is made for the next."""
         self._plan: ReusablePlan | ExecutedPlan | None = None
         self._is_planned = False
+        self.receipts: DataFrame | None = None
+        """The receipts of the last batch, unless its rows were computed before."""
+        self._partitioned: tuple[StructType, Partitioning | None] | None = None
         self._computed_first: bool | None = None
 
     def reuse_plan(self, root: DataFrame) -> DataFrame | PhysicalRows | None:
@@ -72,16 +76,27 @@ class SinkJob:
     ) -> Sequence[dict[str, Any]]:
         """Writes all rows of a batch after `prepare`. Returns the receipts."""
         assert self._task is not None
-        rows = frames[self.sink.inputs[0]]
+        rows, self.receipts = frames[self.sink.inputs[0]], None
         if isinstance(self.sink.sink, DataFrameSink):
             return self._write_frame(self.sink.sink, rows, batch)
-        partitioning = self._partitioning(rows, batch)
+        partitioning = self._partitioning(rows.schema, batch)
         receipts = receipts_of(self.sink.sink, self._task, rows, partitioning)
         if self._is_computed_first(builder, rows, partitioning):
             with computed(rows):
                 return collect_receipts(receipts, batch)
+        self.receipts, self._partitioned = receipts, (rows.schema, partitioning)
         self._keep_frames(builder, receipts, frames[self.query.root], partitioning)
         return collect_receipts(receipts, batch)
+
+    def divides_as_before(self, batch: BatchId) -> bool:
+        """Returns whether the rows of a batch are divided as those of the last one.
+
+        A repeated batch is divided as in its first attempt.
+        """
+        if self._partitioned is None:
+            return False
+        columns, partitioning = self._partitioned
+        return self._partitioning(columns, batch) == partitioning
 
     def write_valid(
         self, builder: Builder, rows: DataFrame, batch: BatchId
@@ -89,7 +104,8 @@ class SinkJob:
         """Writes the rows of a batch on which SQL does not fail. Returns the receipts."""
         if isinstance(self.sink.sink, DataFrameSink):
             return self._write_frame(self.sink.sink, rows, batch)
-        partitioning = self._partitioning(rows, batch)
+        self.receipts = None
+        partitioning = self._partitioning(rows.schema, batch)
         return write_rows(self.sink.sink, self._make_task(builder), rows, batch, partitioning)
 
     def _write_frame(
@@ -133,13 +149,13 @@ class SinkJob:
             ) and (not builder.plan.reads_sources_only(self.query) or is_fallible(rows))
         return self._computed_first
 
-    def _partitioning(self, rows: DataFrame, batch: BatchId) -> Partitioning | None:
+    def _partitioning(self, columns: StructType, batch: BatchId) -> Partitioning | None:
         """Returns the partitioning of a batch; for a repeated batch that of its first attempt."""
         sink = self.sink
-        current = partitioning_of(sink.sink, rows, sink.removed_operation)
+        current = partitioning_of(sink.sink, columns, sink.removed_operation)
         partitioning = self._record.partitioning(batch, sink.name, current)
-        _, columns = partitioning or (0, ())
-        missing = [name for name in columns if name not in rows.columns]
+        _, names = partitioning or (0, ())
+        missing = [name for name in names if name not in columns.names]
         if missing:
             raise StateError(
                 f"{sink.label}: batch {batch.number} is written in part, divided by the column "

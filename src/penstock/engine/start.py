@@ -48,6 +48,8 @@ Until = Literal["stopped", "caught_up", "complete", "closed"]
 
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Whether batches without rows close windows. Spark reads the setting at a start."""
+_ONE_JOB = {"spark.sql.adaptive.enabled": "false"}
+"""Settings of updating queries. Adaptive execution has a job for each shuffle of a batch."""
 
 
 @dataclass
@@ -122,7 +124,8 @@ def start(
         else:
             writer = writer.trigger(availableNow=True)
         sources = _source_order(stream)
-        settings = SHARED_SETTINGS if stream is not separate else {}
+        settings = dict(SHARED_SETTINGS) if stream is not separate else {}
+        settings |= _ONE_JOB if query.updating else {}
         with _settings(builder.session, settings):
             started = writer.start()
         keep_until_end(started, callback)

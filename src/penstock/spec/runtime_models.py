@@ -16,6 +16,11 @@ _MASTER = r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|y
 
 
 def _check_master(value: str) -> str:
+    if value.startswith("sc://"):
+        raise ValueError(
+            "Spark Connect has no driver process for a run: expected the master of its cluster, "
+            "spark://HOST:PORT, yarn or k8s://URL"
+        )
     if not re.fullmatch(_MASTER, value):
         raise ValueError("expected local[N], spark://HOST:PORT, yarn or k8s://URL")
     return value

@@ -50,8 +50,8 @@ def test_help_errors_receivers_and_workers_import_nothing_heavy() -> None:
         "    print('result', json.dumps(results), file=sys.stderr)\n"
         "import penstock.runtime.receiving.receiver_process\n"
         f"print('receiver', sorted({UNRECEIVED!r} & set(sys.modules)), file=sys.stderr)\n"
-        "from penstock.engine.workers.zygote import PRELOAD_PENSTOCK\n"
-        "for name in PRELOAD_PENSTOCK:\n"
+        "from penstock.engine.workers.preload import PENSTOCK\n"
+        "for name in PENSTOCK:\n"
         "    importlib.import_module(name)\n"
         f"print('workers', sorted({PLANNING!r} & set(sys.modules)), file=sys.stderr)\n"
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
+from pyspark.sql.types import StructType
 
 from penstock.core.names import quote_name
 from penstock.engine.catalyst.arrow_map import map_in_arrow
@@ -64,9 +65,11 @@ def is_ordered(sink: Sink[Any]) -> bool:
     return is_upserted(sink) or sink.overwriting_columns is not None
 
 
-def partitioning_of(sink: Sink[Any], rows: DataFrame, operation: str | None) -> Partitioning | None:
+def partitioning_of(
+    sink: Sink[Any], columns: StructType, operation: str | None
+) -> Partitioning | None:
     """Returns the number of writers of a sink and the columns that choose the writer of a row."""
-    return sink.partitioning(written_columns(sink_schema(rows.schema), operation))
+    return sink.partitioning(written_columns(sink_schema(columns), operation))
 
 
 def write_rows(

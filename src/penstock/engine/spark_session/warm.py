@@ -12,16 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from penstock.engine.workers import launcher, zygote
+from penstock.engine.workers.preload import SINGLE_THREADED
 from penstock.engine.workers.scratch import Scratch
 
 STOP_TIMEOUT = 5.0
-_SINGLE_THREADED = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
-"""Settings for libraries that start threads on import. Workers get their own settings."""
-
 _RUN = """\
 import sys
 del sys.path[0]
@@ -89,7 +83,7 @@ class WarmPython:
         self.stop()
 
     def _spawn(self, listener: socket.socket, log: Path | None) -> subprocess.Popen[bytes]:
-        environment = {"PYTHONHASHSEED": "0", **os.environ, **_SINGLE_THREADED}
+        environment = {"PYTHONHASHSEED": "0", **os.environ, **SINGLE_THREADED}
         with (log or Path(os.devnull)).open("ab") as output:
             return subprocess.Popen(
                 [sys.executable, "-c", _RUN, zygote.__file__, str(listener.fileno())],

@@ -20,12 +20,12 @@ from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.state_schema import OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
-from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.group_task import UpdateGroups
 from penstock.engine.updating.groups import GroupMerge
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT
+from penstock.engine.updating.steps import StateStep
 from penstock.engine.updating.task import ADDED, BUCKET, PHASE, REMOVED
 from penstock.engine.updating.weighted import Weighted
 
@@ -81,8 +81,8 @@ class Accumulation:
         """Returns the accumulation with its groups at these positions, in this order."""
         return self if is_identity(order) else replace(self, order=order)
 
-    def affected_rows(self, files: BucketFiles, buckets: int) -> DataFrame:
-        """Returns the output of `UpdateGroups`, whose computation writes the state."""
+    def affected_rows(self, files: BucketFiles, buckets: int) -> StateStep:
+        """Returns the step whose rows are the output of `UpdateGroups`."""
         changes = self._partial_rows(buckets)
         fields = changes.schema.fields
         output = [f for f in fields if f.name not in (BUCKET, KEY, HASH_2, WEIGHT)]
@@ -92,7 +92,7 @@ class Accumulation:
         partitions = int(self.catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
         changes = changes.repartition(min(partitions, buckets), BUCKET)
         task = UpdateGroups(files, GroupMerge(self.partials.functions))
-        return checkpoint(changes.mapInArrow(task, schema))
+        return StateStep.of(changes, task, schema)
 
     @cached_property
     def _groups(self) -> DataFrame:

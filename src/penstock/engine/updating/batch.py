@@ -25,6 +25,7 @@ from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.protocols import Selection
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
+from penstock.engine.updating.steps import StateStep
 from penstock.engine.updating.supported import check_operators
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import empty_table, leaves_of, rdd_of, table_of, table_plan
@@ -60,6 +61,8 @@ class UpdatingBatch:
     keeps_untimed: bool = False
     _weighted: dict[str, DataFrame] = field(default_factory=dict)
     _operators: dict[str, tuple[BucketFiles, DataFrame]] = field(default_factory=dict)
+    steps: list[tuple[str, StateStep] | DataFrame] = field(default_factory=list)
+    """The steps of the batch in their order: operators by their names, and cached rows."""
     _schemas: dict[str, OperatorSchema] = field(default_factory=dict)
     _cached: list[DataFrame] = field(default_factory=list)
     _inserts_only: set[str] = field(default_factory=set)
@@ -92,7 +95,7 @@ class UpdatingBatch:
 
         `commit` of both batches makes the state after the last computation the current one.
         """
-        return replace(self, select=select, _weighted={})
+        return replace(self, select=select, steps=[], _weighted={})
 
     @property
     def _catalyst(self) -> Catalyst:
@@ -132,6 +135,7 @@ class UpdatingBatch:
         with changed_setting(self.session, ADAPTIVE, "false"):
             rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         self._cached.append(rows)
+        self.steps.append(rows)
         return rows
 
     def _input(self, name: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -185,7 +189,7 @@ class UpdatingBatch:
         expiry = self._expiry(inputs, replaces=replaces)
         task = UpdateState(files, self.number, self.time, expiry, replaces)
         affected = affected_rows(self._catalyst, inputs, task, self.version.buckets)
-        self._operators[operator] = files, affected.frame
+        self._add(operator, files, affected.step)
         return affected, operator in self.version.chains
 
     @property
@@ -206,9 +210,22 @@ class UpdatingBatch:
         key, *_ = self._positions(operator, accumulation.schema)
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         accumulation = accumulation.arranged(key)
-        affected = accumulation.affected_rows(files, self.version.buckets)
-        self._operators[operator] = files, affected
-        return accumulation.changes(affected, had_state=operator in self.version.chains)
+        step = accumulation.affected_rows(files, self.version.buckets)
+        self._add(operator, files, step)
+        return accumulation.changes(step.rows, had_state=operator in self.version.chains)
+
+    def repeat(self, operator: str, step: StateStep, changes: DataFrame) -> DataFrame:
+        """Computes an operator as in the step of an earlier batch. Returns the affected rows."""
+        files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
+        self._schemas[operator] = self.version.schemas[operator]
+        task = step.task.of_batch(files, self.number, self.time)
+        repeated = StateStep.of(changes, task, step.output)
+        self._add(operator, files, repeated)
+        return repeated.rows
+
+    def _add(self, operator: str, files: BucketFiles, step: StateStep) -> None:
+        self._operators[operator] = files, step.rows
+        self.steps.append((operator, step))
 
     def _positions(
         self, operator: str, schema: OperatorSchema, *, extends: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,10 @@ class UpdateGroups:
 
     files: BucketFiles
     merge: GroupMerge
+
+    def of_batch(self, files: BucketFiles, number: int, time: int) -> UpdateGroups:
+        """Returns the task of another batch."""
+        return replace(self, files=files)
 
     @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

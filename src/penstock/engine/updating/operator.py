@@ -19,9 +19,9 @@ from penstock.engine.checkpoints.state_schema import (
     is_identity,
     stable_name,
 )
-from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, WEIGHT
+from penstock.engine.updating.steps import StateStep
 from penstock.engine.updating.task import (
     ADDED,
     BUCKET,
@@ -88,7 +88,7 @@ class AffectedFrame:
     """
 
     catalyst: Catalyst
-    frame: DataFrame
+    step: StateStep
     inputs: Sequence[Input]
     expires: bool = False
 
@@ -110,9 +110,10 @@ class AffectedFrame:
 
     def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any], Any]:
         """Returns the plan of rows, their values with the IDs of the input, and their phase."""
-        chosen = (self.frame[SIDE] == side) & self.frame[PHASE].isin(*phases)
-        plan = analyzed_plan(self.frame.where(chosen).select("*"))
-        names = self.frame.columns
+        rows = self.step.rows
+        chosen = (rows[SIDE] == side) & rows[PHASE].isin(*phases)
+        plan = analyzed_plan(rows.where(chosen).select("*"))
+        names = rows.columns
         output = scala_items(plan.output())
         values, phase = output[names.index(f"{VALUES}_{side}")], output[names.index(PHASE)]
         targets = _values(self.inputs[side].changes)
@@ -152,8 +153,8 @@ def affected_rows(
             *(StructField(f"{VALUES}_{side}", type_) for side, type_ in enumerate(types)),
         ]
     )
-    frame = checkpoint(changes.mapInArrow(task, output))
-    return AffectedFrame(catalyst, frame, inputs, expires=task.expiry is not None)
+    step = StateStep.of(changes, task, output)
+    return AffectedFrame(catalyst, step, inputs, expires=task.expiry is not None)
 
 
 def _values(changes: Weighted) -> list[Any]:

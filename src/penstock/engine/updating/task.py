@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,11 @@ class UpdateState:
     def removes(self) -> bool:
         """Whether rows expire in this batch, in all buckets of the input."""
         return self.expiry is not None and self.expiry.limit is not None
+
+    def of_batch(self, files: BucketFiles, number: int, time: int) -> UpdateState:
+        """Returns the task of another batch, in which no rows expire."""
+        expiry = None if self.expiry is None else replace(self.expiry, limit=None)
+        return replace(self, files=files, batch=number, time=time, expiry=expiry)
 
     @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

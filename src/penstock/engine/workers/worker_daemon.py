@@ -1,6 +1,7 @@
 """The daemon of PySpark's workers. A worker closes its open transforms before its end.
 
-Spark starts this module by the setting `spark.python.daemon.module`.
+Spark starts this module by the setting `spark.python.daemon.module`, once on each executor. The
+daemon imports the modules of workers before it forks the first one.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ import signal
 import socket
 from types import FrameType
 
-from pyspark import daemon
+from penstock.engine.workers.preload import SINGLE_THREADED, preload
 
-from penstock.engine.workers.connection import CONNECTION
-from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
+for _name, _value in SINGLE_THREADED.items():
+    os.environ.setdefault(_name, _value)
+
+from pyspark import daemon  # noqa: E402 (the settings come before the first import)
+
+from penstock.engine.workers.connection import CONNECTION  # noqa: E402
+from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS  # noqa: E402
 
 _serve_task = daemon.worker
 _ending = False
@@ -44,4 +50,5 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     daemon.worker = worker
+    preload()
     daemon.manager()

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import importlib
 import marshal
 import os
-import pkgutil
-import random
 import runpy
 import select
 import signal
@@ -25,37 +22,8 @@ import traceback
 from dataclasses import dataclass
 from typing import NoReturn
 
-PRELOAD = (
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pyarrow.compute",
-    "pyarrow.json",
-    "pyarrow.csv",
-    "pyspark.sql",
-    "pyspark.daemon",
-    "pyspark.worker",
-    "pyspark.sql.datasource",
-    "pyspark.sql.functions",
-    "pyspark.sql.pandas.functions",
-    "pyspark.sql.streaming.python_streaming_source_runner",
-    "pyspark.sql.streaming.transform_with_state_driver_worker",
-    "pyspark.sql.streaming.stateful_processor_api_client",
-)
-PRELOAD_ALL_OF = ("pyspark.sql.worker",)
-PRELOAD_PENSTOCK = (
-    "penstock.engine.sources.datasource",
-    "penstock.engine.sinks.sink",
-    "penstock.engine.tasks.function",
-    "penstock.sdk",
-    "penstock.formats",
-    "penstock.connectors.files",
-    "penstock.connectors.generate",
-    "penstock.connectors.kafka",
-    "penstock.connectors.memory",
-    "penstock.transforms.python",
-)
-GARBAGE = 50_000
+from penstock.engine.workers.preload import preload
+
 STARTED = b"+"
 REQUEST_TIMEOUT = 10.0
 GRACE = 1.0
@@ -251,35 +219,10 @@ def _python_path() -> list[str]:
     return [entry for entry in entries if entry and not (spark and entry.startswith(spark))]
 
 
-def preload() -> None:
-    """Imports the modules of workers. Leaves modules that fail to the worker."""
-    names = [*PRELOAD, *PRELOAD_PENSTOCK]
-    for package in PRELOAD_ALL_OF:
-        with contextlib.suppress(Exception):
-            modules = pkgutil.iter_modules(importlib.import_module(package).__path__, package + ".")
-            names += [module.name for module in modules]
-    for name in names:
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
-
-
-def _reseed() -> None:
-    """Seeds the random number generators of a fork, so that no two workers share a sequence."""
-    random.seed()
-    numpy = sys.modules.get("numpy.random")
-    if numpy is not None:
-        numpy.seed()
-
-
 def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[2]))
     python_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     preload()
-    os.register_at_fork(after_in_child=_reseed)
-    gc.collect()
-    gc.freeze()
-    # Batches have 10,000 records. Garbage collection every 700 objects costs 10 % of the time.
-    gc.set_threshold(GARBAGE, 20, 20)
     Zygote(listener, [entry for entry in sys.path if entry not in python_path]).serve()
 
 

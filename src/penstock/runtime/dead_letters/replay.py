@@ -214,7 +214,7 @@ class Replay:
                 attempt=attempt,
             )  # fmt: skip
             task = make_sink_task(sink, spool)
-            current = partitioning_of(sink.sink, rows, sink.removed_operation)
+            current = partitioning_of(sink.sink, rows.schema, sink.removed_operation)
             partitioning = batch_record.partitioning(batch, sink.name, current)
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)
             sink.sink.commit(batch, receipts)
