@@ -94,7 +94,7 @@ class ArrowStorage(Storage):
 
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
         if self._flat:
-            file = open_whole(lambda: self.system.open_input_file(path))
+            file: Any = open_whole(lambda: self.system.open_input_file(path))
         elif seekable:
             file = self.system.open_input_file(path)
         else:
