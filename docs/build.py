@@ -2,6 +2,7 @@
 
 ./dev docs            writes the pages
 ./dev docs --check    reports stale pages, writes nothing, exits with 1 if a page is stale
+./dev docs --site     builds the documentation site of the server, if its sources have changed
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ def component(description: Description) -> str:
         columns = ", ".join(f"`{column.name}` ({column.type})" for column in description.metadata)
         page += f"Metadata columns: {columns}.\n\n"
     if description.capabilities:
+        defined = "" if description.kind in ("source", "sink") else "sources.md"
         labels = [
-            f"[{name}](#capabilities)" + (f" (`{option}`)" if option else "")
+            f"[{name}]({defined}#capabilities)" + (f" (`{option}`)" if option else "")
             for name, option in description.capabilities.items()
         ]
         page += f"Capabilities: {', '.join(labels)}.\n\n"
@@ -197,7 +199,10 @@ def error_classes() -> str:
 def codes() -> str:
     """Returns the section of the register of error codes."""
     _, _, text = cleandoc(error_codes.__doc__ or "").partition("\n\n")
-    rows = [(f"`{code}`", meaning) for code, meaning in error_codes.ERROR_CODES.items()]
+    rows = [
+        (f'<a id="{code}"></a>`{code}`', meaning)
+        for code, meaning in error_codes.ERROR_CODES.items()
+    ]
     return "## Codes\n\n" + table(("code", "meaning"), rows) + f"{text}\n"
 
 
@@ -267,6 +272,10 @@ def build() -> dict[Path, str]:
 
 def main(arguments: Sequence[str]) -> int:
     os.environ.update(COLUMNS=WIDTH, NO_COLOR="1")
+    if list(arguments) == ["--site"]:
+        from site_build import build_site  # the generator is a tool of development
+
+        return build_site()
     pages = build()
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     stale += [path for path in REFERENCE.glob("*.md") if path not in pages]

@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -100,6 +100,22 @@ class Interruptions:
         text = "".join(traceback.format_exception(error))
         assert self._secret not in text and self._secret not in repr(error.__dict__)
         assert self._address in f"{error.message} {error.detail}", error.message
+
+
+def check_cut_responses(gate: Gate, request: Callable[[], T], size: int = 0) -> T:
+    """Ends connections at points before the last `size` bytes. Returns the result of the request.
+
+    The request always returns the same, or fails with OSError or Transient.
+    """
+    request()
+    before = gate.passed
+    expected = request()
+    for place in range(1, gate.passed - before - size, 40):
+        gate.after(place, gate.drop)
+        with suppress(OSError, Transient):
+            assert request() == expected
+        gate.heal()
+    return expected
 
 
 def ends(call: Callable[[], T]) -> T:

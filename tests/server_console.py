@@ -28,6 +28,7 @@ sources:
 sinks:
   out: {{type: files, from: orders, path: out, format: json}}
 """
+STAND_IN_SESSION = (sys.executable, str(Path(__file__).parent / "stand_in_session.py"))
 STAND_IN = (sys.executable, str(Path(__file__).parent / "stand_in_run.py"))
 
 
@@ -96,8 +97,18 @@ def server_settings(pipeline_directory: Path) -> Settings:
     from penstock.server.settings import Settings
 
     return Settings(
-        pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN
-    )
+        pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN,
+        session_command=STAND_IN_SESSION,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes checks of plans static ones, which start no Spark."""
+    from penstock.server.changes import Changes
+
+    check = Changes._check
+    monkeypatch.setattr(Changes, "_check", lambda self, draft, level: check(self, draft, "static"))
 
 
 OpenConsole = Callable[..., Console]

@@ -1,7 +1,10 @@
 """Stand-in for `penstock run` without Spark: the same state directory, lock, log and exit codes.
 
-The file `behavior` beside the pipeline file decides: `run` (until a stop), `complete`, `killed`,
-`fail CODE` (a run that fails with an exit code) or `refuse CODE` (ends before the lock).
+The file `behavior` beside the pipeline file decides: `run` (until a stop), `lingering` (two
+seconds longer), `complete`, `killed`, `fail CODE` (a run that fails with an exit code) or
+`refuse CODE` (ends before the lock). With `SECONDS` after `run` the lock is taken after that time,
+as Spark starts first. The file `connections` then has the connections of the server that the run
+was given.
 """
 
 from __future__ import annotations
@@ -13,17 +16,53 @@ import sys
 import time
 from pathlib import Path
 
+from penstock.core.errors import StateError
 from penstock.core.run_id import given_run_id
+from penstock.observe.batches import BatchReports
+from penstock.runtime.state.batch_log import BatchLog
 from penstock.runtime.state.directory import StateDirectory, now
 
-NODE = {
-    "kind": "source", "type": "generate", "rows": 3, "bytes": None, "rows_per_second": 1.5,
-    "lag": 7, "lag_unit": "records", "dead_letters": 2, "last_batch": time.time(),
-}  # fmt: skip
-NUMBERS = {
-    "seconds": 1.0, "started": True, "stopping": False, "batches": 1, "restarts": 0,
-    "dead_letters": 2, "queries": {}, "receivers": {}, "nodes": {"orders": NODE},
-}  # fmt: skip
+PHASES = {
+    "offsets": 0.1,
+    "planning": 0.2,
+    "log": 0.1,
+    "processing": 2.4,
+    "commit": 0.1,
+    "other": 0.1,
+}
+
+
+def snapshot(run: str | None, began: float) -> dict[str, object]:
+    """Returns the metrics of a run: 3 rows, of which 2 are dead letters, in 2 batches."""
+    node = {
+        "kind": "source", "type": "generate", "rows": 3, "bytes": None, "rows_per_second": 1.5,
+        "lag": 7, "lag_unit": "records", "dead_letters": 2, "last_batch": began,
+        "labels": {"team": "shop"},
+    }  # fmt: skip
+    sink = {**node, "kind": "sink", "type": "files", "bytes": 120, "lag": None, "dead_letters": 0}
+    query = {
+        "state": "running", "since": began, "error": None, "code": None, "sink": None,
+        "failures": 0, "next_attempt": None, "batch": None, "batch_since": None,
+        "batches": 2, "batch_seconds": 3.0, "batch_durations": [0] * 5 + [2] + [0] * 6,
+        "phase_seconds": PHASES, "watermark": began - 60, "state_rows": 4, "state_bytes": 900,
+        "late_rows": 1, "late_rows_exact": True, "late_rows_by_node": {"orders": 1},
+    }  # fmt: skip
+    return {
+        "run": run, "version": "0", "began": began, "seconds": time.time() - began,
+        "started": True, "stopping": False, "batches": 2, "restarts": 1, "dead_letters": 2,
+        "queries": {"orders": query}, "receivers": {}, "nodes": {"orders": node, "out": sink},
+        "side_outputs": {},
+    }  # fmt: skip
+
+
+def batch(number: int, began: float) -> dict[str, object]:
+    """Returns the progress event of a batch, as Spark reports it."""
+    timestamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(began))
+    durations = {"triggerExecution": 1500, "addBatch": 1200, "walCommit": 50, "queryPlanning": 100}
+    return {
+        "name": "orders", "batchId": number, "timestamp": timestamp, "durationMs": durations,
+        "eventTime": {"watermark": timestamp}, "stateOperators": [{"numRowsTotal": 4}],
+    }  # fmt: skip
 
 
 def main(words: list[str]) -> int:
@@ -31,23 +70,56 @@ def main(words: list[str]) -> int:
     file, log = Path(words[1]), Path(words[words.index("--log-file") + 1])
     behavior, *numbers = (file.parent / "behavior").read_text().split()
     run = given_run_id()
+    (file.parent / "connections").write_text(os.environ.get("PENSTOCK_CONNECTIONS", ""))
     if behavior == "refuse":
         line = {"run": run, "level": "error", "event": "error", "code": "state", "error": "no"}
         log.write_text(json.dumps(line) + "\n")
         return int(numbers[0])
+    if behavior == "run" and numbers:
+        time.sleep(float(numbers[0]))
     state = StateDirectory(file.parent / ".penstock" / file.stem)
+    try:
+        return hold(state, behavior, numbers, words, run)
+    except StateError as error:
+        print(error, file=sys.stderr)
+        return error.policy.exit_code
+
+
+def hold(
+    state: StateDirectory, behavior: str, numbers: list[str], words: list[str], run: str | None
+) -> int:
+    """Runs while it holds the lock of the state directory."""
     with state.locked():
         if "--fresh" in words:
             state.reset()
+            with (state.root / "resets").open("a") as resets:
+                resets.write(f"{run}\n")
         entry = {"id": run, "began": now()}
         state.begin_run(entry)
-        while behavior == "run" and not (state.root / "stop").exists():
-            state.write("status.json", NUMBERS)
+        began = time.time()
+        reports = BatchReports()
+        reports.observers.append(BatchLog(state, run or "").add)
+        for number in (0, 1):
+            reports.begin("orders", number)
+            reports.add("orders", number, "out", rows=3, bad=0)
+            reports.finish(batch(number, began + number))
+        written = 0.0
+        while behavior in ("run", "lingering") and not (state.root / "stop").exists():
+            if time.monotonic() - written > 0.5:
+                state.write("status.json", snapshot(run, began))
+                written = time.monotonic()
             time.sleep(0.05)
+        if behavior == "lingering":
+            time.sleep(2)
         if behavior == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         code = int(numbers[0]) if behavior == "fail" else 0
-        ending = {"run": "stopped", "complete": "complete", "fail": "failed"}[behavior]
+        ending = {
+            "run": "stopped",
+            "lingering": "stopped",
+            "complete": "complete",
+            "fail": "failed",
+        }[behavior]
         errors = {"q": [{"code": "made-up", "message": "made up"}]} if code else {}
         state.end_run(entry, ended=now(), ending=ending, exit_code=code, errors=errors)
     return code

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SERIOUS = ("serious", "critical")
+PASSWORD = "a password of a test"
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +44,19 @@ def browser() -> Iterator[Browser]:
     """A browser. It is not of the session: until its end its thread has a running event loop."""
     with chromium() as started:
         yield started
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that reports each error of a script."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
+    context.set_default_timeout(120_000)  # a check of a plan starts Spark
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
 
 
 @contextmanager
@@ -65,6 +79,24 @@ def listening(console: Console) -> Iterator[str]:
         console.client.app.state.streams.close_all()  # type: ignore[attr-defined]
         server.should_exit = True
         thread.join(20)
+
+
+def log_in(page: Page, address: str, console: Console) -> None:
+    """Logs in by the code of the first login, and sets a password."""
+    code = console.server.parts.accounts.issue("admin", "code")
+    page.goto(f"{address}/login#code={code}")
+    page.get_by_label("New password").fill(PASSWORD)
+    assert "code=" not in page.url
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Set the password").click()
+    page.get_by_role("heading", name="Pipelines").wait_for()
+
+
+def type_text(page: Page, text: str) -> None:
+    """Replaces the text of the editor, as a user who pastes."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
 
 
 def serious_findings(page: Page) -> list[str]:

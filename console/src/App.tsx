@@ -1,7 +1,8 @@
-import { lazy } from "react";
+import { lazy, Suspense } from "react";
 import { Route, Switch } from "wouter";
 import { LiveProvider } from "./live/LiveProvider";
 import { Empty } from "./parts/Empty";
+import { Loading } from "./parts/Loading";
 import { PipelinesPage } from "./pipelines/PipelinesPage";
 import { LoginPage } from "./session/LoginPage";
 import { PasswordPage } from "./session/PasswordPage";
@@ -12,6 +13,10 @@ const PipelinePage = lazy(() => import("./pipeline/PipelinePage"));
 const NewPipelinePage = lazy(() => import("./pipelines/NewPipelinePage"));
 const UsersPage = lazy(() => import("./admin/UsersPage"));
 const TokensPage = lazy(() => import("./admin/TokensPage"));
+const ConnectionsPage = lazy(() => import("./connections/ConnectionsPage"));
+const FunctionsPage = lazy(() => import("./functions/FunctionsPage"));
+const AlertsPage = lazy(() => import("./alerts/AlertsPage"));
+const SharedPage = lazy(() => import("./shared/SharedPage"));
 const AuditPage = lazy(() => import("./admin/AuditPage"));
 
 /** All pages by their addresses. */
@@ -19,6 +24,11 @@ export function App() {
   return (
     <Switch>
       <Route path="/login" component={LoginPage} />
+      <Route path="/shared">
+        <Suspense fallback={<Loading />}>
+          <SharedPage />
+        </Suspense>
+      </Route>
       <Route>
         <SessionProvider>
           <LiveProvider>
@@ -45,6 +55,9 @@ function Pages() {
       <Route path="/pipelines/:id/:tab?">
         {({ id, tab }) => <PipelinePage key={id} id={id} tab={tab ?? "graph"} />}
       </Route>
+      <Route path="/connections" component={ConnectionsPage} />
+      <Route path="/functions" component={FunctionsPage} />
+      <Route path="/alerts" component={AlertsPage} />
       <Route path="/users" component={UsersPage} />
       <Route path="/tokens" component={TokensPage} />
       <Route path="/audit" component={AuditPage} />

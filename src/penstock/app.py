@@ -6,7 +6,7 @@ The functions here take `load` (files to ParsedPipeline), `validate` (to Pipelin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -210,21 +210,26 @@ def preview(
     timeout: float = 30,
     spark: SparkSession | None = None,
     on_rows: OnRows | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Preview:
     """Returns rows of nodes of a plan; for a sink, the rows of its input.
 
-    `on_rows` receives the name of a node and its next rows, as they arrive.
+    `on_rows` receives the name of a node and its next rows, as they arrive. The preview ends early
+    when `cancelled` returns True.
 
     Reads the sources from their beginnings and acknowledges nothing. Writes to no sink. Ends when
     each node has `rows` rows, when the input is caught up, or after `timeout` seconds. Raises
     PenstockError if the preview cannot start; later errors are in the result.
     """
     from penstock.runtime import preview as previews
+    from penstock.runtime.session import new_session
     from penstock.runtime.state import schemas
     from penstock.runtime.state.pipeline import open_state
 
     plan = with_primary_keys(plan)
     schemas.resolve_schemas(plan, open_state(plan), pin=False)
     with ExitStack() as stack:
-        new = spark.newSession() if spark else stack.enter_context(session(plan))
-        return previews.preview(plan, nodes, new, rows=rows, timeout=timeout, on_rows=on_rows)
+        new = new_session(spark, plan) if spark else stack.enter_context(session(plan))
+        return previews.preview(
+            plan, nodes, new, rows=rows, timeout=timeout, on_rows=on_rows, cancelled=cancelled
+        )

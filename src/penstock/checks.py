@@ -52,7 +52,8 @@ class CheckedNode:
 class CheckResult:
     """The result of a check. `plan` is None if the files are invalid.
 
-    `changes` are those since the last run; a change that the state does not support is an error.
+    `partial` is the valid part of the plan; None without one. `changes` are those since the last
+    run; a change that the state does not support is an error.
     """
 
     level: Level
@@ -61,6 +62,7 @@ class CheckResult:
     warnings: list[PenstockError] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     nodes: dict[str, CheckedNode] = field(default_factory=dict)
+    partial: PartialPlan | None = None
 
     @property
     def exit_code(self) -> int:
@@ -93,6 +95,7 @@ def _check(
 ) -> CheckResult:
     result = CheckResult(level)
     partial, errors = app.partial_plan(paths, overrides=overrides)
+    result.partial = partial
     with _Collector(result):
         raise_all(errors)
     if partial is None:

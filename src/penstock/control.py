@@ -1,7 +1,7 @@
-"""Control of a pipeline from outside its run: status, stop, history, dead letters and replay.
+"""Control of a pipeline from outside its run: status, stop, history, dead letters, replay, taps.
 
-The commands `status`, `stop` and `dead` use it. The control works on the state directory. The run
-may belong to another process, or to another machine that shares the directory.
+The commands `status`, `stop`, `dead` and `tap` use it. The control works on the state directory.
+The run may belong to another process, or to another machine that shares the directory.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from penstock.runtime.state.status import FinishedRun, Owner, Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from penstock.runtime.taps.listener import Tap
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,15 @@ class PipelineControl:
         from penstock.runtime.dead_letters.replay import replay
 
         return replay(self.plan, self.state, ids, force=force, spark=spark)
+
+    def tap(self, node: str, rows: int) -> Tap:
+        """Opens a tap on a node of the current run: at most `rows` rows of a batch.
+
+        The caller closes the tap. Raises StateError without a run.
+        """
+        from penstock.runtime.taps.listener import Tap
+
+        return Tap(self.state, node, rows)
 
     @property
     def _store(self) -> DeadLetters:

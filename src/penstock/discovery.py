@@ -1,4 +1,4 @@
-"""Discovery of the tables of a database, and a pipeline that reads them."""
+"""Discovery of the tables of a database, and a pipeline that reads them; components without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -100,25 +100,43 @@ def _without_secrets(
     return result
 
 
+def table_names(type_: str, options: Mapping[str, Any]) -> list[str]:
+    """Returns the names of the tables of a database; see `discover`."""
+    source = _create_source(type_, options)
+    with closing(source.connect()) as connection:
+        return sorted(str(name) for name in connection.tables() if name.name != LEDGER)
+
+
+def source_text(discovery: Discovery, connection: str) -> str:
+    """Returns the section `sources` of YAML that reads the tables over a connection."""
+    return to_text({"sources": _sources(discovery, connection)})
+
+
+def _sources(discovery: Discovery, connection: str) -> dict[str, Any]:
+    """Returns sources of the tables by the names of their nodes."""
+    tables = discovery.tables
+    shared = discovery.shared if sum(table.has_changes for table in tables) > 1 else {}
+    return {
+        node: {
+            "type": discovery.type, "connection": connection, "table": table.name,
+            **({"changes": True, **shared} if table.has_changes else {}),
+        }
+        for node, table in zip(_node_names(tables), tables, strict=True)
+    }  # fmt: skip
+
+
 def pipeline_text(discovery: Discovery) -> str:
     """Returns a pipeline that reads the tables and prints their rows."""
     type_, options, tables = discovery.type, discovery.options, discovery.tables
-    shared = discovery.shared if sum(table.has_changes for table in tables) > 1 else {}
-    nodes = dict(zip(_node_names(tables), tables, strict=True))
+    sources = _sources(discovery, type_)
     text = to_text(
         {
             "name": type_,
             "connections": {type_: dict(options)},
-            "sources": {
-                node: {
-                    "type": type_, "connection": type_, "table": table.name,
-                    **({"changes": True, **shared} if table.has_changes else {}),
-                }
-                for node, table in nodes.items()
-            },
-            "sinks": {f"{node}_rows": {"type": "print", "from": node} for node in nodes},
+            "sources": sources,
+            "sinks": {f"{node}_rows": {"type": "print", "from": node} for node in sources},
         }
-    )  # fmt: skip
+    )
     comments = [line for table in tables for line in _comments(table)]
     comments += [f"Set the environment variable {name}." for name in discovery.variables]
     return "".join(f"# {line}\n" for line in comments) + text
@@ -138,20 +156,36 @@ def _create_source(type_: str, options: Mapping[str, Any]) -> Any:
             f"the option {name} has no meaning for the discovery of tables", code="usage",
             hint=f"Remove {name}, and set it in the pipeline.",
         )  # fmt: skip
-    node = {"type": type_, "table": component.example_table, **options}
-    sink = {"type": "blackhole", "from": type_}
-    text = to_text({"name": type_, "sources": {type_: node}, "sinks": {"out": sink}})
+    source = make_component("source", type_, {"table": component.example_table, **options})
+    assert isinstance(source, ListedSource)
+    return source
+
+
+def make_component(
+    kind: Literal["source", "sink"], type_: str, options: Mapping[str, Any]
+) -> Component[Any]:
+    """Returns a source or a sink without a pipeline, for tests of its connection.
+
+    Raises the errors of the options, without locations.
+    """
+    node = {"type": type_, **options}
+    other = f"other_than_{type_}"
+    sources: dict[str, Any] = {type_: node}
+    sinks: dict[str, Any] = {other: {"type": "blackhole", "from": type_}}
+    if kind == "sink":
+        sources = {other: {"type": "generate", "fields": {"id": "sequence"}}}
+        sinks = {type_: {"from": other, **node}}
+    text = to_text({"name": type_, "sources": sources, "sinks": sinks})
     document = parse_document(text, base=Path.cwd())
     pipeline, errors = validate(parsed(*complete([[document]], (), os.environ)))
     partial = make_plan(pipeline, errors) if pipeline is not None else None
-    for error in errors if partial is None else partial.errors:
+    found = errors if partial is None else list(partial.errors)
+    for error in found:
         for inner in flatten_errors(error):
             inner.where = None
-    raise_all(errors if partial is None else partial.errors)
+    raise_all(found)
     assert partial is not None
-    source = partial.plan.nodes[type_].source
-    assert isinstance(source, ListedSource)
-    return source
+    return partial.plan.nodes[type_].component
 
 
 def _find(table: str, known: Sequence[TableName]) -> TableName:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import pytest
 from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
-from interruptions import Interruptions, check_table
+from interruptions import Interruptions, check_cut_responses, check_table
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
 from penstock.connectors.clickhouse import config as clickhouse_config
+from penstock.connectors.clickhouse.connection import ClickhouseConnection
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.engine.sinks.sink import SinkTask
 from penstock.engine.sinks.sink import write as write_partition
@@ -486,6 +488,18 @@ def test_interrupted_connections(
         check = Interruptions(gate, PASSWORD)
         given = check.through(options, timeout="1s")
         check_table(check, ClickhouseSink, ClickhouseSource, given, key=key, looks_up=bool(key))
+
+
+def test_responses_that_are_cut_between_their_headers(
+    options: dict[str, Any], clickhouse: ClickHouse
+) -> None:
+    """The parser of headers takes such a response for one without rows."""
+    with Gate(clickhouse.port) as gate:
+        given = Interruptions(gate, PASSWORD).through(options)
+        config = ClickhouseSource.config_type.model_validate(given)
+        with closing(ClickhouseConnection(config, read_only=True)) as connection:
+            query = partial(connection.query, "SELECT number FROM numbers(2)")
+            assert check_cut_responses(gate, query) == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import io
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pytest
 from pyarrow import parquet
 
+from interruptions import check_cut_responses
 from penstock.connectors.files import FilesSink, FilesSource
 from penstock.connectors.files.object_store import ArrowStorage
 from penstock.sdk.object_store import StorageOptions
@@ -114,21 +115,41 @@ class TestS3SinkParquetRolling(OnS3, SinkContract):
 
 
 def test_responses_that_are_cut_between_their_headers(bucket: Bucket) -> None:
-    """The client takes such a response for one of an empty file."""
-    bucket.put("in/a.jsonl", b'{"id": 1}\n')
+    """The client takes such a response for one of an empty file, or for bytes of its memory."""
+    content = b'{"id": 1}\n' * 4000
+    bucket.put("in/a.jsonl", content)
     system = StorageOptions.model_validate(bucket.server.storage).open_s3("us-east-1")
     storage, path, gate = (
-        ArrowStorage(system, "s3://"),
-        f"{bucket.name}/in/a.jsonl",
-        bucket.server.gate,
+        ArrowStorage(system, "s3://"), f"{bucket.name}/in/a.jsonl", bucket.server.gate,
+    )  # fmt: skip
+    found = check_cut_responses(gate, lambda: storage.stat(path))
+    assert found is not None and found.size == len(content)
+    assert check_cut_responses(gate, lambda: storage.open(path).seek(0, io.SEEK_END)) == len(
+        content
     )
-    found = storage.stat(path)
-    for request in (lambda: storage.stat(path), lambda: storage.open(path).seek(0, io.SEEK_END)):
-        before = gate.passed
-        expected = request()
-        assert expected in (found, 10)
-        for place in range(1, gate.passed - before, 40):
-            gate.after(place, gate.drop)
-            with suppress(OSError):
-                assert request() == expected
-            gate.heal()
+    assert check_cut_responses(gate, lambda: storage.read(path), len(content)) == content
+    assert check_cut_responses(gate, lambda: list(storage.walk(bucket.name))) == [found]
+
+
+def test_reads_whose_last_byte_is_the_mark_of_an_incomplete_read(bucket: Bucket) -> None:
+    content = bytes(range(256)) * 2
+    bucket.put("a", content)
+    storage = ArrowStorage(
+        StorageOptions.model_validate(bucket.server.storage).open_s3("us-east-1"), "s3://"
+    )
+    with storage.open(f"{bucket.name}/a") as file:
+        assert [file.read(1) for _ in content] == [bytes([value]) for value in content]
+        assert file.read(1) == file.read() == b"" and file.seek(-256, io.SEEK_CUR) == 256
+        assert file.read() == content[256:]
+
+
+def test_a_listing_that_lacks_its_second_page() -> None:
+    pages = [pafs.FileInfo(f"b/{number:04}", pafs.FileType.File) for number in range(1500)]
+    listings = [pages[:1000], pages]
+
+    class System:
+        def get_file_info(self, selector: Any) -> Any:
+            return listings.pop(0)
+
+    storage = ArrowStorage(System(), "s3://")  # type: ignore[arg-type]
+    assert len(storage.names("b")) == 1500 and listings == []

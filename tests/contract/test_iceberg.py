@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.io import InputFile
 
 from iceberg_tables import catalog_options, client, rows_of
-from interruptions import Interruptions
+from interruptions import Interruptions, check_cut_responses
 from lake_tables import read, write
 from penstock.connectors.iceberg import IcebergSink, IcebergSource, catalogs
+from penstock.connectors.iceberg.client import TableAccess
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
@@ -152,6 +155,24 @@ def test_tables_on_s3(bucket: Bucket, tmp_path: Path) -> None:
         assert isinstance(fails(options), Transient)
     finally:
         bucket.server.gate.start()
+
+
+@pytest.mark.server
+def test_responses_of_s3_that_are_cut_between_their_headers(bucket: Bucket, tmp_path: Path) -> None:
+    """PyIceberg reads metadata, Penstock data files, both by the same implementation of files."""
+    catalog = {"type": "sql", "path": str(tmp_path / "c.db"), "warehouse": f"{bucket.url}/lake"}
+    options = {"catalog": catalog, "table": new_table(), "storage": bucket.server.storage}
+    assert write(make(IcebergSink, options), pa.record_batch({"id": [1]})) == {}
+    files = TableAccess.of(IcebergSource.config_type.model_validate(options)).require("").io
+    for key in bucket.names():
+        content, file = bucket.get(key), files.new_input(f"{bucket.url}/{key}")
+        read_whole = partial(_content, file)
+        assert check_cut_responses(bucket.server.gate, read_whole, len(content)) == content
+
+
+def _content(file: InputFile) -> bytes:
+    with file.open() as stream:
+        return stream.read()
 
 
 def check_interruptions(check: Interruptions, options: dict[str, Any]) -> None:

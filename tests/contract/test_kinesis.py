@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
 
+from interruptions import check_cut_responses
 from penstock.connectors.aws.kinesis import KinesisSink, KinesisSource
+from penstock.sdk.aws.client import AwsClient
+from penstock.sdk.aws.config import AwsConfig
 from penstock.testing.contract import SinkContract, SourceContract
 from servers.aws import REGION, Aws
 
@@ -83,3 +88,18 @@ class TestKinesisSink(OnKinesis, SinkContract):
             return self.decode(found, schema)
 
         return rows
+
+
+@pytest.mark.server
+def test_responses_that_are_cut(aws: Aws) -> None:
+    """The client takes such a response for one without shards."""
+    stream = f"test-{uuid.uuid4().hex[:12]}"
+    aws.connect("kinesis").create_stream(StreamName=stream, ShardCount=1)
+    config = AwsConfig.model_validate({**aws.access, "region": REGION})
+    with closing(AwsClient(config, "kinesis")) as client:
+        call = partial(client.call, "describe_stream_summary", StreamName=stream)
+
+        def count() -> Any:
+            return call().get("StreamDescriptionSummary", {}).get("OpenShardCount")
+
+        assert check_cut_responses(aws.gate, count) == 1

@@ -248,6 +248,16 @@ def test_upserts_and_deletes_of_composite_keys(options: dict[str, Any], db: Clie
     assert db("SELECT count(*) FROM t") == [(2,)]
 
 
+def test_rows_whose_key_the_table_has(options: dict[str, Any], db: Client) -> None:
+    columns = pa.schema([("id", pa.int64()), ("v", pa.int64())])
+    assert write(sink(options, ["id"]), batch_of([{"id": 1, "v": 5}], columns)) == {}
+    later = batch_of([{"id": 1, "v": 4}, {"id": 2, "v": 6}], columns)
+    assert write(sink(options, ["id"], on_conflict="nothing"), later, 1) == {}
+    assert db("SELECT id, v FROM t ORDER BY id") == [(1, 5), (2, 6)]
+    with pytest.raises(PlanError, match="on_conflict has no meaning without mode: upsert"):
+        sink(options, on_conflict="nothing").check_schema(columns)
+
+
 def test_tables_that_upserts_would_damage(options: dict[str, Any], db: Client) -> None:
     rows = batch_of([{"id": 1, "n": 1}], pa.schema([("id", pa.int32()), ("n", pa.int32())]))
     db("CREATE TABLE t (id int PRIMARY KEY, n int, UNIQUE `by n` (n))")

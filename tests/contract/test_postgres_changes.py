@@ -175,6 +175,25 @@ def test_keys_and_values_that_are_not_sent(db: Any, changes: Any) -> None:
     changes.until(lambda: changes.table() == {})
 
 
+def test_rows_before_updates(db: Any, changes: Any) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    with pytest.raises(PenstockError) as identity:
+        changes(before_updates=True)
+    assert identity.value.hint.endswith('"t" REPLICA IDENTITY FULL.')
+    db.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    db.execute("INSERT INTO t VALUES (1, 'a')")
+    changes = changes(before_updates=True)
+    changes.start()
+    changes.until(lambda: changes.table() == rows_of(db))
+    db.execute("UPDATE t SET v = 'b'")
+    db.execute("UPDATE t SET id = 2")
+    db.execute("DELETE FROM t")
+    changes.until(lambda: changes.table() == {})
+    assert [(row["_op"], row["id"], row["v"]) for row in changes.rows] == [
+        ("i", 1, "a"), ("ub", 1, "a"), ("u", 1, "b"), ("d", 1, "b"), ("i", 2, "b"), ("d", 2, "b")
+    ]  # fmt: skip
+
+
 def test_own_types_are_the_same_in_table_query_snapshot_and_stream(
     changes: Any, postgres: Postgres, schema: str, tmp_path: Path
 ) -> None:

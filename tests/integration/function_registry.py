@@ -1,10 +1,12 @@
 """Spark's functions that keep state, depend on chance or read the clock.
 
-`.venv/bin/python tests/integration/function_registry.py` writes `penstock/sql/functions.py`.
+`.venv/bin/python tests/integration/function_registry.py` writes `penstock/sql/functions.py`, and
+the usages of all functions, `penstock/language/function_usages.json`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -17,13 +19,21 @@ from pyspark.sql import SparkSession
 
 from penstock.engine.catalyst.java_names import java_names
 
-TARGET = Path(__file__).parents[2] / "src/penstock/sql/functions.py"
+PACKAGE = Path(__file__).parents[2] / "src/penstock"
+TARGET = PACKAGE / "sql/functions.py"
+USAGES = PACKAGE / "language/function_usages.json"
 CLOCKS = ("CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now")
 """The expressions of Spark that read the clock."""
 _CATALYST = "org.apache.spark.sql.catalyst.expressions"
 _RANDOM = (f"{_CATALYST}.Nondeterministic", f"{_CATALYST}.ExpressionWithRandomSeed")
 _AGGREGATE = f"{_CATALYST}.aggregate.AggregateFunction"
 _EXAMPLE = re.compile(r"^\s*>\s*(SELECT.*?);\s*$", re.MULTILINE | re.DOTALL)
+_USAGE = re.compile(
+    r"^[ \t]*(\S[^\n]*?) +- +(.*?)(?=\n\s*\n|\n[ \t]*\S+\([^\n]*\) +- )",
+    re.MULTILINE | re.DOTALL,
+)
+"""A form of a function and its documentation."""
+_TAG = re.compile(r"</?[a-z][^>]*>")
 _HEADER = '''\
 """Functions of Spark SQL, and those with state, chance or the current time, from its registry.
 
@@ -112,6 +122,20 @@ class Registry:
                     sets["CLOCKS_WITHOUT_PARENTHESES"].add(name)
         return sets
 
+    def usages(self) -> dict[str, list[list[str]]]:
+        """Returns the forms of each function, each with the sentences of its documentation."""
+        return {
+            name: [[match[1].strip(), _plain(match[2])] for match in _USAGE.finditer(usage)]
+            for name, info in self.infos.items()
+            if name.isidentifier()
+            for usage in [info.getUsage().replace("_FUNC_", name).strip() + "\n\n"]
+        }
+
+
+def _plain(text: str) -> str:
+    """Returns a text of the registry without line breaks and HTML."""
+    return " ".join(_TAG.sub("", text).split())
+
 
 def items(sequence: Any) -> Iterator[Any]:
     """Yields the items of a Scala collection."""
@@ -148,7 +172,9 @@ def main() -> None:
     from penstock.engine.spark_session.settings import SessionSettings
 
     with session(SessionSettings(master="local[1]")) as spark:
-        TARGET.write_text(module_text(Registry(spark).sets()))
+        registry = Registry(spark)
+        TARGET.write_text(module_text(registry.sets()))
+        USAGES.write_text(json.dumps(registry.usages(), indent=0) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from server_console import Console, OpenConsole, add_pipeline, wait_for
-from web_console import listening, serious_findings
+from web_console import PASSWORD, listening, log_in, serious_findings, type_text
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console")]
-PASSWORD = "a password of a test"
+SMALL = "name: x\nsources: {a: {type: impulse}}\nsinks: {b: {type: blackhole, from: a}}\n"
+REORDERED = """\
+name: cafe
+sinks:
+  out: {type: files, from: orders, path: out, format: json}
+sources:
+  orders:
+    fields: {id: {type: sequence}}
+    type: gen"""
+"""A pipeline whose last word is not finished."""
 
 
 @pytest.fixture
@@ -30,25 +41,12 @@ def console(open_console: OpenConsole, pipeline_directory: Path) -> Console:
     return console
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that reports each error of a script."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
-    context.set_default_timeout(120_000)  # a check of a plan starts Spark
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
-
-
 def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Path) -> None:
     file = pipeline_directory / "cafe" / "cafe.yaml"
     original = file.read_text()
     findings: list[str] = []
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
 
         row = page.get_by_role("row").nth(1)
         row.get_by_text("failed").wait_for()
@@ -62,11 +60,14 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
         findings += serious_findings(page)
 
         page.get_by_role("link", name="Editor").click()
-        _type(page, original.replace("generate", "generat").replace("path: out", "path: later"))
+        type_text(page, original.replace("generate", "generat").replace("path: out", "path: later"))
         page.locator(".cm-lintRange-error").first.wait_for()
         assert page.locator(".cm-lintRange-error").all_inner_texts() == ["generat"]
         assert page.get_by_role("button", name="Apply").is_disabled()
         findings += serious_findings(page)
+        _complete(page)
+        type_text(page, original.replace("generate", "generat").replace("path: out", "path: later"))
+        page.locator(".cm-lintRange-error").first.wait_for()
         page.locator(".cm-content").press("Control+.")
         page.get_by_text("Valid", exact=True).wait_for()
         page.get_by_label("Note of the version").fill("another path")
@@ -87,6 +88,77 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
             page.get_by_role("link", name=tab).first.click()
             page.locator(".surface").first.wait_for()
             findings += serious_findings(page)
+    assert findings == []
+
+
+def test_connections_functions_alerts_and_links(
+    console: Console, page: Page, pipeline_directory: Path
+) -> None:
+    with closing(sqlite3.connect(pipeline_directory / "shop.db")) as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, password TEXT)")
+    secret = {
+        "url": "postgresql://db.invalid/x",
+        "auth": {"username": "ann", "password": "hunter2222"},
+    }
+    body = {"name": "stored", "type": "postgres", "options": secret}
+    console.post("connections", body, status=201)
+    findings: list[str] = []
+    with listening(console) as address:
+        log_in(page, address, console)
+
+        page.get_by_role("link", name="Connections").click()
+        page.get_by_role("button", name="New connection").click()
+        page.get_by_label("Name").fill("shop-db")
+        page.get_by_label("Connector").select_option("sqlite")
+        page.get_by_label("path").fill("shop.db")
+        findings += serious_findings(page)
+        page.get_by_role("button", name="Create").click()
+        row = page.get_by_role("row").filter(has_text="shop-db")
+        row.get_by_role("button", name="Test").click()
+        row.get_by_text("The connection works").wait_for()
+        row.get_by_role("button", name="Tables").click()
+        page.get_by_label("orders").check()
+        page.get_by_role("button", name="Show as sources").click()
+        page.get_by_label("Sources of the tables").get_by_text("connection: shop-db").wait_for()
+        findings += serious_findings(page)
+        page.get_by_role("link", name="New pipeline").click()
+        page.get_by_text("Valid", exact=True).wait_for()
+        page.go_back()
+        page.get_by_role("row").filter(has_text="stored").get_by_role("button", name="Edit").click()
+        page.get_by_placeholder("set; leave empty to keep it").wait_for()
+        assert "hunter2222" not in page.content()
+
+        page.get_by_role("link", name="Functions").click()
+        page.get_by_role("button", name="New functions").click()
+        page.get_by_label("Name of the file").fill("names")
+        page.get_by_label("Python").fill("def initials(:")
+        page.get_by_label("Problems").get_by_role("button").wait_for()
+        page.get_by_label("Python").fill(
+            "from penstock import udf\n@udf\ndef f(x: int) -> int:\n  return x"
+        )
+        page.get_by_text("f(x BIGINT) RETURNS BIGINT").wait_for()
+        page.get_by_role("button", name="Register").click()
+        page.get_by_text("names.py").wait_for()
+        findings += serious_findings(page)
+
+        page.get_by_role("link", name="Alerts").click()
+        page.get_by_label("Name of the rule").fill("failures")
+        page.get_by_role("button", name="Create rule").click()
+        page.get_by_role("cell", name="failures").first.wait_for()
+        console.server.watcher.evaluate()
+        page.get_by_role("region", name="History").get_by_text("open", exact=True).wait_for()
+        page.emulate_media(color_scheme="dark")
+        findings += serious_findings(page)
+
+        page.goto(f"{address}/pipelines/{console.id()}")
+        page.get_by_role("button", name="Share").click()
+        page.get_by_role("button", name="Create link").click()
+        link = page.locator("code").filter(has_text="/shared#token=").inner_text()
+        page.context.clear_cookies()
+        page.goto(link)
+        page.get_by_text("Shared by admin, read only").wait_for()
+        page.get_by_role("cell", name="orders").first.wait_for()
+        findings += serious_findings(page)
     assert findings == []
 
 
@@ -115,6 +187,38 @@ def test_rights_and_a_lost_connection(console: Console, page: Page) -> None:
     assert page.get_by_role("link", name="shop", exact=True).is_visible(), "values remain"
 
 
+def test_charts(console: Console, page: Page) -> None:
+    """Charts by pointer, by keyboard and as tables, over the time range of the address."""
+    id, history = console.id(), console.server.parts.history
+    console.await_health("running")
+    wait_for(lambda: history._snapshots().get(id), lambda: "no metrics")
+    history.record(time.time())
+    findings: list[str] = []
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.get_by_role("link", name="shop", exact=True).click()
+        page.get_by_role("link", name="Metrics").click()
+        chart = page.get_by_role("img", name="How far behind are the sources? In records.")
+        chart.press("End")
+        values = page.get_by_role("status").filter(has_text="7 records")
+        values.wait_for()
+        chart.press("Escape")
+        values.wait_for(state="detached")
+        page.get_by_role("button", name="Table: How far behind are the sources?").press("Enter")
+        table = page.get_by_role("region", name="Table: How far behind are the sources?")
+        assert table.get_by_role("cell").first.inner_text() == "7"
+        row = page.get_by_role("region", name="Batches").get_by_role("row").nth(1)
+        assert row.inner_text().split("\t")[2:5] == ["1", "3", "1.5 s"]
+        findings += serious_findings(page)
+        page.get_by_text("30 d", exact=True).click()
+        page.get_by_text("one value per 4 h").wait_for()
+        page.reload()
+        page.get_by_text("one value per 4 h").wait_for()
+        page.emulate_media(color_scheme="dark")
+        findings += serious_findings(page)
+    assert findings == []
+
+
 def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
     """The console works under the CSP, and loads nothing from other servers."""
     requested: set[str] = set()
@@ -122,25 +226,64 @@ def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
     page.on("request", lambda request: requested.add(request.url))
     page.on("console", lambda line: violations.append(line.text) if line.type == "error" else None)
     with listening(console) as address:
-        _log_in_by_code(page, address, console)
+        log_in(page, address, console)
         page.get_by_role("link", name="shop", exact=True).click()
         page.get_by_role("button", name="orders").first.wait_for()
     assert [url for url in requested if not url.startswith(address)] == []
     assert [text for text in violations if "Content Security Policy" in text] == []
 
 
-def _log_in_by_code(page: Page, address: str, console: Console) -> None:
-    code = console.server.parts.accounts.issue("admin", "code")
-    page.goto(f"{address}/login#code={code}")
-    page.get_by_label("New password").fill(PASSWORD)
-    assert "code=" not in page.url
-    page.get_by_label("Repeat the password").fill(PASSWORD)
-    page.get_by_role("button", name="Set the password").click()
-    page.get_by_role("heading", name="Pipelines").wait_for()
+def test_many_pipelines_and_a_large_graph(
+    console: Console, page: Page, pipeline_directory: Path
+) -> None:
+    """A long list has rows near the window only, and a large graph its chains collapsed."""
+    for number in range(62):
+        file = pipeline_directory / f"{'a-long-name-of-a-pipeline-' * 3}{number:02}.yaml"
+        file.write_text(SMALL)
+    (pipeline_directory / "large.yaml").write_text(_large(24))
+    wait_for(lambda: len(console.get("pipelines")) == 65, lambda: str(console.get("pipelines")))
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.get_by_text("65", exact=True).wait_for()
+        assert 10 < page.get_by_role("row").count() < 60
+        page.keyboard.press("End")
+        page.wait_for_function("() => [...document.querySelectorAll('tr[aria-rowindex]')].some("
+                               "(row) => row.getAttribute('aria-rowindex') === '66')")  # fmt: skip
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, "long names widen the page"
+
+        page.goto(f"{address}/pipelines/{console.id('large')}")
+        page.get_by_role("button", name="24 transforms").wait_for()
+        assert page.locator(".react-flow__node").count() == 3
+        assert serious_findings(page) == []
+        page.get_by_role("button", name="step0").click()
+        page.get_by_role("heading", name="step0").wait_for()
+        page.get_by_role("button", name="24 transforms").click()
+        page.get_by_role("button", name="step17").wait_for(state="attached")
+        page.get_by_role("button", name="Collapse chains").click()
+        page.get_by_role("button", name="24 transforms").wait_for()
+
+        page.goto(f"{address}/docs/reference/errors/")
+        page.get_by_role("heading", name="Errors").first.wait_for()
 
 
-def _type(page: Page, text: str) -> None:
-    """Replaces the text of the editor, as a user who pastes."""
-    page.locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(text)
+def _large(steps: int) -> str:
+    """Returns a pipeline with a chain of transforms."""
+    text = "name: large\nsources: {step0: {type: impulse}}\ntransforms:\n"
+    for step in range(1, steps + 1):
+        text += f"  step{step}: {{type: filter, from: step{step - 1}, where: counter > {step}}}\n"
+    return f"{text}sinks: {{out: {{type: blackhole, from: step{steps}}}}}\n"
+
+
+def _complete(page: Page) -> None:
+    """Completes a type while it is typed, and reads its documentation under the pointer."""
+    type_text(page, REORDERED)
+    page.keyboard.type("e")
+    page.locator(".cm-tooltip-autocomplete li", has_text="generate").wait_for()
+    page.locator(".cm-completionInfo", has_text="rate").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("Valid", exact=True).wait_for()
+    page.locator(".cm-line").last.hover(position={"x": 90, "y": 8})
+    page.locator(".cm-tooltip-hover", has_text="rate").wait_for()
+    page.mouse.move(5, 5)
+    page.locator(".cm-tooltip-hover").wait_for(state="detached")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,18 @@ def pipeline(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_is_observed_previewed_and_stopped(pipeline: Path, penstock_spark: object) -> None:
+def _tapped(control: PipelineControl, node: str) -> list[list[str | None]]:
+    """Returns rows of a node by a tap."""
+    tap = control.tap(node, 3)
+    try:
+        return next(each["rows"] for each in tap.follow(60) if each.get("rows"))
+    finally:
+        tap.close()
+
+
+def test_a_run_is_observed_previewed_tapped_and_stopped(
+    pipeline: Path, penstock_spark: object
+) -> None:
     plan = app.plan(pipeline)
     handle = app.start(plan, spark=penstock_spark.newSession())  # type: ignore[attr-defined]
     control = PipelineControl.of(plan)
@@ -46,12 +58,21 @@ def test_a_run_is_observed_previewed_and_stopped(pipeline: Path, penstock_spark:
             assert handle.wait(0.05) is None
         seen = handle.preview(["even"], rows=3)
         assert [row["id"] % 2 for row in seen.tables["even"].to_pylist()] == [0, 0, 0]
+        for node in ("ticks", "out"):
+            first, *others = [int(row[0] or -1) for row in _tapped(control, node)]
+            step = 1 if node == "ticks" else 2
+            assert others == [first + step, first + 2 * step]
         owner = control.status().owner
         assert owner is not None and handle.running
     finally:
         handle.stop()
     outcome = handle.wait(60)
     assert outcome is not None and outcome.ending == "stopped" and not handle.running
+    written = [
+        json.loads(line)["id"] for file in (pipeline.parent / "out").glob("*.jsonl")
+        for line in file.open()
+    ]  # fmt: skip
+    assert sorted(written) == list(range(0, 2 * len(written), 2)), "taps change no row"
     (run,) = control.history()
     assert run.id == handle.id and run.errors == {}
     assert control.status().owner is None

@@ -1,7 +1,7 @@
 /** Requests to the API. Errors have the problems of the answer. */
 import type { Change, Problem } from "./types";
 
-const PREFIX = "/api/v1";
+export const PREFIX = "/api/v1";
 
 export class ApiError extends Error {
   constructor(

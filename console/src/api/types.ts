@@ -35,6 +35,19 @@ export interface Problem {
   line?: number | null;
   column?: number | null;
   length?: number | null;
+  fixes?: Fix[];
+}
+export interface Position { line: number; column: number }
+export interface Range { start: Position; end: Position }
+export interface Fix { title: string; edits: { range: Range; text: string }[] }
+export interface Completions { range: Range; items: Completion[] }
+export interface Completion {
+  label: string;
+  kind: "option" | "value" | "type" | "node" | "column" | "function" | "keyword" | "snippet";
+  text: string;
+  detail: string;
+  documentation: string;
+  snippet: boolean;
 }
 export interface Column { name: string; type: string }
 export interface NodeFacts {
@@ -88,7 +101,9 @@ export interface CheckResult {
   errors: Problem[];
   warnings: Problem[];
   changes: Change[];
+  nodes: Record<string, CheckedNode>;
 }
+export interface CheckedNode { kind: string; type: string; columns: Column[] | null }
 export interface Version { number: number; text: string; author: string; note: string; time: string }
 export interface Run {
   id: string;
@@ -122,6 +137,7 @@ export interface Letter {
 }
 export interface Letters {
   total: number;
+  places: Record<string, { file: string; line: number } | null>;
   counts: { node: string; code: string; count: number }[];
   letters: Letter[];
 }

@@ -15,9 +15,9 @@ export const tone = (state: State): Tone => TONES[state] ?? "warn";
 export const isUnhealthy = (state: State): boolean => UNHEALTHY.has(state);
 export const isActive = (state: State): boolean => RUNNING.has(state);
 
-/** Whether a stop is requested that the server has not confirmed yet. */
-export function isStopping({ wish, health }: Summary): boolean {
-  return health.state === "stopping" || (wish === "stopped" && ["running", "idle", "slow"].includes(health.state));
+/** Whether a stop is requested that the run has not completed yet. */
+export function isStopping({ health }: Summary): boolean {
+  return health.state === "stopping";
 }
 
 export function bySeverity(one: Summary, other: Summary): number {

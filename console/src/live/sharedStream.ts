@@ -38,7 +38,8 @@ export function followPipelines(onLive: (live: Live) => void): () => void {
       onChanges: ({ changed, gone }) => {
         const pipelines = new Map(first ? [] : live.pipelines);
         first = false;
-        changed.forEach((each) => pipelines.set(each.id, each));
+        // Later messages have changed fields only.
+        changed.forEach((each) => pipelines.set(each.id, { ...pipelines.get(each.id), ...each }));
         gone.forEach((id) => pipelines.delete(id));
         update({ pipelines });
       },

@@ -6,6 +6,7 @@ import { AskButton } from "../parts/AskButton";
 import { ErrorNotice } from "../parts/ErrorNotice";
 import { PlayIcon, RestartIcon, StopIcon } from "../parts/icons";
 import { useMay } from "../session/SessionProvider";
+import { ShareButton } from "../shared/ShareButton";
 import { DeletePipeline } from "./DeletePipeline";
 
 /** Start, stop, restart and delete. A stop asks once; a start does not. */
@@ -13,7 +14,6 @@ export function Actions({ pipeline }: { pipeline: Summary }) {
   const action = useAction(pipeline.id);
   const mayOperate = useMay("operate");
   const mayEdit = useMay("edit");
-  if (!mayOperate && !mayEdit) return null;
   const run = (each: Action) => () => action.mutate(each);
   const busy = (each: Action) => action.isPending && action.variables === each;
   const active = isActive(pipeline.health.state);
@@ -21,6 +21,7 @@ export function Actions({ pipeline }: { pipeline: Summary }) {
   return (
     <Stack gap="xs" align="flex-end">
       <Group gap="xs">
+        <ShareButton id={pipeline.id} />
         {mayOperate && active && !stopping && (
           <>
             <AskButton leftSection={<RestartIcon />} loading={busy("restart")} question="Restart after the current batch?" answer="Restart" onConfirm={run("restart")}>

@@ -8,8 +8,10 @@ import { usePageTitle } from "../parts/usePageTitle";
 import { useMay } from "../session/SessionProvider";
 import { PipelineHeader } from "./PipelineHeader";
 import { PipelineTabs } from "./PipelineTabs";
+import "../theme/pageStyles";
 
 const GraphTab = lazy(() => import("./graph/GraphTab"));
+const MetricsTab = lazy(() => import("./metrics/MetricsTab"));
 const EditorTab = lazy(() => import("./editor/EditorTab"));
 const VersionsTab = lazy(() => import("./versions/VersionsTab"));
 const RunsTab = lazy(() => import("./runs/RunsTab"));
@@ -38,6 +40,8 @@ export default function PipelinePage({ id, tab }: { id: string; tab: string }) {
 
 function Tab({ tab, detail }: { tab: string; detail: Detail }) {
   switch (tab) {
+    case "metrics":
+      return <MetricsTab detail={detail} />;
     case "editor":
       return <EditorTab detail={detail} />;
     case "versions":

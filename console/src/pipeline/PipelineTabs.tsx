@@ -6,7 +6,7 @@ import classes from "./PipelineTabs.module.css";
 interface Props { id: string; tab: string; letters: number; data: boolean }
 
 const TABS = [
-  ["graph", "Graph"], ["editor", "Editor"], ["versions", "Versions"], ["runs", "Runs"],
+  ["graph", "Graph"], ["metrics", "Metrics"], ["editor", "Editor"], ["versions", "Versions"], ["runs", "Runs"],
   ["logs", "Logs"], ["dead-letters", "Dead letters"],
 ] as const;
 

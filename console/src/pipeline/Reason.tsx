@@ -21,7 +21,9 @@ export function Reason({ health, id }: { health: Health; id: string }) {
         )
       }
     >
-      <code className="mono">{reason.code}</code>
+      <a href={`/docs/reference/errors/#${reason.code}`} target="_blank" rel="noreferrer">
+        <code className="mono">{reason.code}</code>
+      </a>
       {reason.node && <> in {reason.node}</>}
       {reason.hint && <> · {reason.hint}</>}
       {health.next_attempt && (

@@ -1,6 +1,8 @@
-import { memo, type MouseEvent } from "react";
+import { memo, type MouseEvent, type Ref } from "react";
 import { Link, useLocation } from "wouter";
+import type { Values } from "../api/metrics";
 import type { Summary } from "../api/types";
+import { Sparkline } from "../charts/Sparkline";
 import { isStopping } from "../format/health";
 import { count, rate } from "../format/numbers";
 import { StateBadge } from "../parts/StateBadge";
@@ -8,8 +10,10 @@ import { Time } from "../parts/Time";
 import classes from "./PipelineList.module.css";
 import { ReasonText } from "./ReasonText";
 
-/** One pipeline of the list. A click anywhere opens the pipeline. */
-export const PipelineRow = memo(function PipelineRow({ pipeline }: { pipeline: Summary }) {
+interface Props { pipeline: Summary; throughput?: Values; index?: number; ref?: Ref<HTMLTableRowElement> }
+
+/** One pipeline of the list. A click anywhere opens the pipeline. `index` is that of a row among many. */
+export const PipelineRow = memo(function PipelineRow({ pipeline, throughput, index, ref }: Props) {
   const [, navigate] = useLocation();
   const { health, id } = pipeline;
   const address = `/pipelines/${id}`;
@@ -21,7 +25,7 @@ export const PipelineRow = memo(function PipelineRow({ pipeline }: { pipeline: S
   }
 
   return (
-    <tr onClick={open} className={classes.row}>
+    <tr onClick={open} className={classes.row} ref={ref} data-index={index} aria-rowindex={index === undefined ? undefined : index + 2}>
       <td className={classes.state}>
         <StateBadge state={stopping ? "stopping" : health.state} />
       </td>
@@ -39,7 +43,12 @@ export const PipelineRow = memo(function PipelineRow({ pipeline }: { pipeline: S
       <td data-label="Since" className={classes.since}>
         <Time at={health.since} />
       </td>
-      <Value label="Rows/s" text={rate(pipeline.rows_per_second)} quiet={pipeline.rows_per_second === 0} />
+      <td data-label="Rows/s" data-number className={`number ${pipeline.rows_per_second === 0 ? "quiet" : ""}`}>
+        <span className={classes.rate} title="Rows per second; the line is the last hour">
+          <Sparkline values={throughput} width={64} height={18} />
+          {rate(pipeline.rows_per_second)}
+        </span>
+      </td>
       <Value label="Lag" text={pipeline.lag === null ? "–" : count(pipeline.lag)} quiet={!pipeline.lag} />
       <Value label="Dead letters" text={count(pipeline.dead_letters)} quiet={!pipeline.dead_letters} href={pipeline.dead_letters ? `${address}/dead-letters` : undefined} />
     </tr>

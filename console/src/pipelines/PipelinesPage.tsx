@@ -1,6 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useDeferredValue, useMemo } from "react";
 import { Link, useLocation } from "wouter";
+import { useThroughput } from "../api/metrics";
 import type { State, Summary } from "../api/types";
 import { useLive, usePipelines } from "../live/LiveProvider";
 import { Empty } from "../parts/Empty";
@@ -19,6 +20,7 @@ export function PipelinesPage() {
   usePageTitle("Pipelines");
   const pipelines = usePipelines();
   const { connected } = useLive();
+  const throughput = useThroughput();
   const mayEdit = useMay("edit");
   const { search, set, clear } = useSearchFilters();
   const [text, state] = [search.get("q") ?? "", search.get("state") as State | null];
@@ -47,7 +49,7 @@ export function PipelinesPage() {
             <StateFilter pipelines={pipelines} state={state} onChange={(each) => set("state", each)} />
           </div>
           {shown?.length ? (
-            <PipelineList pipelines={shown} />
+            <PipelineList pipelines={shown} throughput={throughput.data} />
           ) : (
             <div className="surface">
               <Empty title="No pipeline matches" actions={<Button variant="default" onClick={clear}>Show all</Button>} />

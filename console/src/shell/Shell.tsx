@@ -14,6 +14,7 @@ import { UserMenu } from "./UserMenu";
 export function Shell({ children }: { children: ReactNode }) {
   const { connected, heard } = useLive();
   const admin = useMay("admin");
+  const edit = useMay("edit");
   const [path] = useLocation();
   return (
     <div className={heard && !connected ? "stale" : undefined}>
@@ -29,8 +30,14 @@ export function Shell({ children }: { children: ReactNode }) {
           <NavigationLink to="/" pattern="/pipelines/*?">
             Pipelines
           </NavigationLink>
+          {edit && <NavigationLink to="/connections">Connections</NavigationLink>}
+          <NavigationLink to="/functions">Functions</NavigationLink>
+          <NavigationLink to="/alerts">Alerts</NavigationLink>
           {admin && <NavigationLink to="/users">Users</NavigationLink>}
           {admin && <NavigationLink to="/audit">Audit</NavigationLink>}
+          <a href="/docs/" className={classes.link}>
+            Docs
+          </a>
         </nav>
         <Connection />
         <SchemeButton />

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -60,7 +61,8 @@ def explain(
 ) -> None:
     """Explain a pipeline: nodes, columns, queries, state, and the guarantees of sinks.
 
-    Lists the changes since the last run, with their effects on the state.
+    Lists the changes since the last run, with their effects on the state. With the code of an
+    error in place of a file, prints its meaning.
 
     Runs and writes nothing. Spark infers columns that are not declared, which takes a few
     seconds.
@@ -69,7 +71,10 @@ def explain(
       penstock explain late-flights.yaml --static
       penstock explain late-flights.yaml --mermaid > plan.mmd
       penstock explain shop.sql --sql
+      penstock explain unknown-column
     """
+    if len(files) == 1 and _explain_code(str(files[0]), json):
+        return
     from penstock.spec.front_end import choose
 
     choose(dialect, strict, settings)
@@ -101,6 +106,19 @@ def explain(
             _print_mermaid(explanation)
         else:
             _print(explanation)
+
+
+def _explain_code(word: str, json: bool) -> bool:
+    """Prints the meaning of an error code. Returns False for other words and for files."""
+    from penstock.core.error_codes import ERROR_CODES
+
+    if word not in ERROR_CODES or Path(word).exists():
+        return False
+    if json:
+        print_json({"code": word, "meaning": ERROR_CODES[word]})
+    else:
+        print_text(f"{word}: {ERROR_CODES[word]}")
+    return True
 
 
 def format_heap(chosen: Resources) -> str:

@@ -71,7 +71,7 @@ def inspect(
     from penstock.sdk.columns.json_text import parsed_rows
 
     overrides = with_functions(overrides, functions)
-    plan, node = _parse_arguments(files_and_node, overrides)
+    plan, node = parse_arguments(files_and_node, overrides, "inspect")
     if rows < 1:
         raise UserError(f"--rows: expected at least 1, found {rows}", code="usage")
     printer = _Printer()
@@ -103,16 +103,17 @@ def inspect(
     return preview.error.policy.exit_code if preview.error else 0
 
 
-def _parse_arguments(
-    files_and_node: tuple[str, ...], overrides: tuple[str, ...]
+def parse_arguments(
+    files_and_node: tuple[str, ...], overrides: tuple[str, ...], command: str
 ) -> tuple[Plan, str]:
+    """Returns the plan and the node of a command line. Raises UserError."""
     from penstock import app
 
     *files, node = files_and_node or ("",)
     if not files and not node:
         raise UserError(
             "expected the file of the pipeline and the name of a node", code="usage",
-            hint="Run penstock inspect FILE NODE.",
+            hint=f"Run penstock {command} FILE NODE.",
         )  # fmt: skip
     if not files or Path(node).suffix in {".yaml", ".yml"}:
         plan = app.plan([*files, node], overrides=overrides)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +12,16 @@ from cyclopts import Parameter
 from penstock.cli.new_plugin import write_plugin
 from penstock.core.errors import UserError
 from penstock.core.text import did_you_mean
+from penstock.templates import read_template, template_names
 
 PLUGIN = "plugin"
-_TEMPLATES = files("penstock.cli") / "templates"
 
-Kind = Annotated[str, Parameter(help="The template: files, generate, kafka, plugin or sql.")]
+Kind = Annotated[
+    str,
+    Parameter(
+        help="The template: generate, files, sql, nexmark, kafka, clicks, changes or plugin."
+    ),
+]
 Name = Annotated[str, Parameter(help="The name of a plugin.")]
 Output = Annotated[
     Path | None,
@@ -46,13 +50,13 @@ def new(
             f'expected one word, found "{kind} {name}"', code="usage",
             hint=f"Write penstock new {kind} --output {name}.",
         )  # fmt: skip
-    text = read_template(kind)
+    _require_template(kind)
     if output is None:
-        print(text.replace("PIPELINE.yaml", "FILE"), end="")
+        print(read_template(kind, "FILE"), end="")
         return
     try:
         with output.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text.replace("PIPELINE.yaml", shlex.quote(output.name)))
+            file.write(read_template(kind, shlex.quote(output.name)))
     except FileExistsError:
         raise UserError(
             f"{output} exists", code="file-exists",
@@ -65,14 +69,8 @@ def new(
     print(f"wrote {output}; run penstock test {shlex.quote(str(output))}", file=sys.stderr)
 
 
-def template_names() -> list[str]:
-    """Returns the names of the templates."""
-    found = [file.name for file in _TEMPLATES.iterdir() if file.is_file()]
-    return sorted(name.removesuffix(".yaml") for name in found)
-
-
-def read_template(kind: str) -> str:
-    """Returns the text of a template. Raises UserError for an unknown name."""
+def _require_template(kind: str) -> None:
+    """Raises UserError for a name without a template."""
     if not kind:
         raise UserError(
             "expected the name of a template", code="usage",
@@ -83,4 +81,3 @@ def read_template(kind: str) -> str:
             f'there is no template "{kind}"', code="unknown-template",
             hint=did_you_mean(kind, [*template_names(), PLUGIN]),
         )  # fmt: skip
-    return (_TEMPLATES / f"{kind}.yaml").read_text(encoding="utf-8")

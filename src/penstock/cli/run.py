@@ -74,6 +74,13 @@ Listen = Annotated[
         "PORT alone is reachable from this machine only.",
     ),
 ]
+OtlpEndpoint = Annotated[
+    str | None,
+    Parameter(
+        metavar="URL",
+        help="Export metrics, traces and logs by OTLP over HTTP, as to http://localhost:4318.",
+    ),
+]
 Backfill = Annotated[
     str | None,
     Parameter(
@@ -102,6 +109,7 @@ def run(
     quiet: Quiet = False,
     fail_on_dead_letters: FailOnDeadLetters = None,
     listen: Listen = None,
+    otlp_endpoint: OtlpEndpoint = None,
     backfill: Backfill = None,
 ) -> int:
     """Run a pipeline. A pipeline of bounded sources ends when all input is processed.
@@ -114,6 +122,7 @@ def run(
       penstock run shop.yaml --until-caught-up --log json
       penstock run shop.yaml --quiet --fail-on-dead-letters
       penstock run shop.yaml --listen 9090
+      penstock run shop.yaml --otlp-endpoint http://localhost:4318
       penstock run shop.yaml --backfill archive
       penstock run shop.sql --functions pricing.py
     """
@@ -146,6 +155,7 @@ def run(
         on_note=view.note,
         signals=True,
         listen=listen,
+        otlp_endpoint=otlp_endpoint,
         backfill=backfill,
         id=given_run_id(),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +24,10 @@ Host = Annotated[str, Parameter(metavar="NAME", help="The address to listen on."
 Port = Annotated[int, Parameter(metavar="N", help="The port to listen on.")]
 Store = Annotated[
     str | None,
-    Parameter(metavar="URL", help="A PostgreSQL database of the store; by default SQLite in data."),
+    Parameter(
+        metavar="URL",
+        help="A PostgreSQL database of the store, by default PENSTOCK_STORE, or else SQLite.",
+    ),
 ]
 Environment = Annotated[
     tuple[str, ...],
@@ -39,8 +44,29 @@ Certificate = Annotated[
     Path | None, Parameter(name="--tls-cert", metavar="FILE", help="The certificate of TLS.")
 ]
 Key = Annotated[Path | None, Parameter(name="--tls-key", metavar="FILE", help="The key of TLS.")]
+OtlpEndpoint = Annotated[
+    str | None,
+    Parameter(
+        metavar="URL",
+        help="Export the telemetry of the server and of its runs by OTLP over HTTP, as to "
+        "http://localhost:4318.",
+    ),
+]
 InsecureHttp = Annotated[
     bool, Parameter(help="Permit an address beyond this machine without TLS, as behind a proxy.")
+]
+Python = Annotated[bool, Parameter(help="Permit Python code in pipelines.")]
+Networks = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--allow-network", metavar="CIDR",
+        help="A network that tests of connections may reach although it is special, such as "
+        "127.0.0.0/8; may be repeated.",
+    ),
+]  # fmt: skip
+KeyCommand = Annotated[
+    str | None,
+    Parameter(metavar="COMMAND", help="A command that prints the keys of secrets."),
 ]
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -58,6 +84,10 @@ def serve(
     tls_cert: Certificate = None,
     tls_key: Key = None,
     insecure_http: InsecureHttp = False,
+    otlp_endpoint: OtlpEndpoint = None,
+    python: Python = True,
+    allow_network: Networks = (),
+    key_command: KeyCommand = None,
 ) -> None:
     """Serve the pipelines of a directory: an API that starts, stops, changes and watches them.
 
@@ -87,10 +117,25 @@ def serve(
         )  # fmt: skip
     root = directory.absolute()
     settings = Settings(
-        root, (data or root / ".penstock" / "server").absolute(), host, port, store,
-        tuple(env), hosts=frozenset(allow_host), certificate=tls_cert, key=tls_key,
+        root, (data or root / ".penstock" / "server").absolute(), host, port,
+        store or os.environ.get("PENSTOCK_STORE") or None, tuple(env), python,
+        frozenset(allow_host), tls_cert, tls_key, otlp_endpoint, key_command,
+        _checked(allow_network),
     )  # fmt: skip
     server.serve(settings, log.make(), lambda started: _print_start(settings, started))
+
+
+def _checked(networks: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns networks. Raises UserError for a text that is none."""
+    for text in networks:
+        try:
+            ip_network(text, strict=False)
+        except ValueError:
+            raise UserError(
+                f'expected a network, found "{text}"', code="invalid-option",
+                hint="Write an address and a length, such as 10.1.0.0/16.",
+            ) from None  # fmt: skip
+    return networks
 
 
 def _print_start(settings: Settings, server: Server) -> None:

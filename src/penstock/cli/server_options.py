@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -46,7 +47,13 @@ def connect(server: str | None, data: Path | None) -> ServerClient:
     from penstock.server_client import ServerClient
 
     url = server_of(server) or DEFAULT_URL
-    return ServerClient(url, _token(url, data))
+    client = ServerClient(url, _token(url, data))
+    if url.lower().startswith("http://") and _host(url) not in LOOPBACK:
+        print(
+            f"warning: the token is sent to {_host(url)} without encryption: use https://",
+            file=sys.stderr,
+        )
+    return client
 
 
 def _token(url: str, data: Path | None) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
+from functools import cache
+from importlib import metadata
+from importlib.metadata import Distribution, EntryPoint, EntryPoints
 from typing import Any
 
 from penstock.core.errors import PlanError
@@ -45,9 +47,21 @@ class BrokenPluginError(Exception):
         self.plugin = plugin
 
 
+@cache
+def entry_points(group: str) -> EntryPoints:
+    """Returns the entry points of a group. Those of all packages are read once for each group."""
+    return metadata.entry_points(group=group)
+
+
 def package_of(entry: EntryPoint) -> str:
     """Returns the name of the package of an entry point."""
-    return entry.dist.name if entry.dist is not None else OWN
+    return _name_of(entry.dist) if entry.dist is not None else OWN
+
+
+@cache
+def _name_of(package: Distribution) -> str:
+    """Returns the name of a package. Its metadata are read once: that takes milliseconds."""
+    return package.name
 
 
 def load_plugin(kind: str, entry: EntryPoint, fault: Callable[[Any], str | None]) -> Any:

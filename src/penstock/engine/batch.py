@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +32,7 @@ from penstock.engine.late.late_rows import LateRows
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
+from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.reusable_changes import ReusableChanges, depends_on_state_only
 from penstock.engine.updating.versions import StateVersion
@@ -136,22 +137,27 @@ class BatchRunner:
         done = self._record.done(batch)
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
+        tapped = {} if done else self.observer.tapped(self.query)
         with ExitStack() as stack:
             updating = stack.enter_context(self._updates(root, batch))
-            reused = self._reuse_plans(root, batch, pending, updating)
-            frames = {self.query.root: root} if reused else stack.enter_context(self._frames(root))
+            reused = {} if tapped else self._reuse_plans(root, batch, pending, updating)
+            frames: Mapping[str, DataFrame] = {self.query.root: root}
+            if not reused:
+                frames = stack.enter_context(self._frames(root, tapped))
             for name in pending:
-                self._write(self.builder.plan.nodes[name], frames, batch, reused.get(name))
+                sink = self.builder.plan.nodes[name]
+                self._write(sink, frames, batch, reused.get(name), cached=bool(tapped))
                 if name != pending[-1]:
                     self._record.add(batch, name)
             if not pending:
                 discard(frames[self.query.root])
             self._observe(frames, batch)
+            copy_for_taps(self.builder, self.query, batch.number, frames, tapped, self.observer)
             if updating is None:
                 return None
             for name in done:
                 self._update_state(self.builder.plan.nodes[name], frames, batch)
-            if self._keeps_changes and not reused and not done:
+            if self._keeps_changes and not (reused or done or tapped):
                 self._keep_changes(root, updating)
             return updating.commit()
 
@@ -229,10 +235,11 @@ class BatchRunner:
             self._keeps_changes = self._changes is not None
 
     @contextmanager
-    def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:
+    def _frames(self, root: DataFrame, tapped: Collection[str]) -> Iterator[dict[str, DataFrame]]:
         """Yields all frames of the batch; a frame with several readers is computed once."""
         frames = self.builder.build_batch(self.query, root)
-        shared = [frames[name] for name in shared_nodes(self.query, self.builder.plan.nodes)]
+        names = (*shared_nodes(self.query, self.builder.plan.nodes), *tapped)
+        shared = [frames[name] for name in dict.fromkeys(names)]
         for frame in shared:
             if self.builder.updating is not None:
                 self.builder.updating.cache(frame)
@@ -246,14 +253,14 @@ class BatchRunner:
 
     def _write(
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId,
-        reused: DataFrame | PhysicalRows | None,
+        reused: DataFrame | PhysicalRows | None, *, cached: bool,
     ) -> None:  # fmt: skip
         root, job = frames[self.query.root], self._jobs[sink.name]
         try:
             if reused is None:
                 with self._calls(sink.name):
                     job.prepare(self.builder, frames)
-                receipts = job.write(self.builder, frames, batch)
+                receipts = job.write(self.builder, frames, batch, cached=cached)
             else:
                 receipts = collect_receipts(reused, batch)
         except Exception as error:

@@ -64,5 +64,14 @@ class BatchObserver(Protocol):
     def on_unobserved(self, query: Query, number: int, node: str, error: Exception) -> None:
         """Handles a failure to copy the rows of a node for side outputs."""
 
+    def tapped(self, query: Query) -> Mapping[str, int]:
+        """Returns the nodes whose rows taps copy from the next batch, and the rows of each."""
+
+    def on_tapped(self, query: Query, number: int, node: str, rows: pa.Table) -> None:
+        """Handles the copied rows of a node for taps."""
+
+    def on_untapped(self, query: Query, number: int, node: str, error: Exception) -> None:
+        """Handles a failure to copy the rows of a node for taps."""
+
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of the batch by all sinks."""

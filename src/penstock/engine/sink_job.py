@@ -73,9 +73,12 @@ class SinkJob:
             self._task = self._make_task(builder)
 
     def write(
-        self, builder: Builder, frames: Mapping[str, DataFrame], batch: BatchId
+        self, builder: Builder, frames: Mapping[str, DataFrame], batch: BatchId, *, cached: bool
     ) -> Sequence[dict[str, Any]]:
-        """Writes all rows of a batch after `prepare`. Returns the receipts."""
+        """Writes all rows of a batch after `prepare`. Returns the receipts.
+
+        `cached` is whether frames of this batch alone are cached; their plan is not kept.
+        """
         assert self._task is not None
         rows, self.receipts = frames[self.sink.inputs[0]], None
         if isinstance(self.sink.sink, DataFrameSink):
@@ -86,7 +89,8 @@ class SinkJob:
             with computed(rows):
                 return collect_receipts(receipts, batch)
         self.receipts, self._partitioned = receipts, (rows.schema, partitioning)
-        self._keep_frames(builder, receipts, frames[self.query.root], partitioning)
+        if not cached:
+            self._keep_frames(builder, receipts, frames[self.query.root], partitioning)
         return collect_receipts(receipts, batch)
 
     def divides_as_before(self, batch: BatchId) -> bool:

@@ -38,6 +38,8 @@ class Handler(ABC):
     """Whether the output for a row depends on this row alone."""
     rows_of_batches: bool = False
     """Whether the output has a row for each batch, so several batches are handled at once."""
+    joins_each: bool = False
+    """Whether `handle_each` handles several batches at once."""
     fails_by_row: bool = False
     """Whether an error of a batch is that of some of its rows, and leaves the state as it was."""
 
@@ -52,6 +54,10 @@ class Handler(ABC):
     def handle_all(self, batches: Sequence[pa.RecordBatch]) -> Batches:
         """Returns the output of the batches of one call. An error discards the whole output."""
         return [output for batch in batches for output in self.handle(batch)]
+
+    def handle_each(self, batches: Sequence[pa.RecordBatch]) -> Batches:
+        """Returns the output of each batch, as if it were alone in its call."""
+        return [output for batch in batches for output in self.handle_all([batch])]
 
     def finish(self) -> Batches:
         """Returns the output of the rows that wait. No rows follow."""

@@ -16,7 +16,8 @@ with different types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +34,13 @@ from penstock.handlers.metadata import (
     with_schema_value,
     with_time,
 )
-from penstock.handlers.rows import Indexes, column, order_by, seconds, take, time_values
+from penstock.handlers.rows import Indexes, column, seconds, take, ticks, time_values
 
 
 class Join(Handler):
     """Merges the rows of a call. `on` are columns, `tolerance` is in seconds."""
+
+    joins_each = True
 
     def __init__(self, on: Sequence[str], tolerance: int = 0) -> None:
         super().__init__()
@@ -49,16 +52,39 @@ class Join(Handler):
         return self.handle_all([batch])
 
     def handle_all(self, batches: Sequence[pa.RecordBatch]) -> Batches:
-        if not batches:
-            return []
-        schema = self._schema(batches)
-        rows = self.drop_null_times(_combined(batches, schema))
+        return self._joined([batches], [self._schema(batches)]) if batches else []
+
+    def handle_each(self, batches: Sequence[pa.RecordBatch]) -> Batches:
+        outputs = Batches()
+        for run in _runs(batches):
+            schema = self._schema(run[:1])
+            schemas = [with_schema_value(schema, GROUP, group_key(each.schema)) for each in run]
+            outputs += self._joined([[each] for each in run], schemas)
+        return outputs
+
+    def _joined(
+        self, calls: Sequence[Sequence[pa.RecordBatch]], schemas: Sequence[pa.Schema]
+    ) -> Batches:
+        """Returns the output of several calls whose columns are alike, in one pass."""
+        batches = [batch for call in calls for batch in call]
+        sizes = [sum(batch.num_rows for batch in call) for call in calls]
+        rows, numbers = _combined(batches, schemas[0]), np.repeat(np.arange(len(calls)), sizes)
+        nulls = time_values(rows).is_null().to_numpy(zero_copy_only=False)
+        rows, numbers = self.drop_null_times(rows), numbers[~nulls]
         times = seconds(time_values(rows))
-        keys = _codes([rows.column(name) for name in self._on], len(times))
+        keys = _codes([pa.array(numbers), *(rows.column(name) for name in self._on)], len(times))
         order = np.lexsort((times, keys))
         output = _output_rows(keys[order], times[order], self._tolerance)
         merged = _merged(take(rows, order), output)
-        return [take(merged, order_by(merged, [time_column(schema)]))]
+        first = np.flatnonzero(np.diff(output, prepend=-1))
+        numbers = numbers[order][first]
+        order = np.lexsort((ticks(time_values(merged)), numbers))
+        merged = take(merged, order)
+        ends = np.searchsorted(numbers[order], np.arange(len(calls) + 1))
+        return [
+            merged.slice(start, end - start).replace_schema_metadata(schema.metadata)
+            for (start, end), schema in zip(pairwise(ends.tolist()), schemas, strict=True)
+        ]
 
     def _schema(self, batches: Sequence[pa.RecordBatch]) -> pa.Schema:
         """Returns the columns of all batches. Raises HandlerError."""
@@ -83,6 +109,21 @@ class Join(Handler):
         if len({group_key(batch.schema) for batch in batches}) == 1:
             schema = with_schema_value(schema, GROUP, schema_value(batches[0].schema, GROUP))
         return schema
+
+
+def _runs(batches: Sequence[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Yields the longest runs of batches that differ in their rows and their group only."""
+    run: list[pa.RecordBatch] = []
+    last: pa.Schema | None = None
+    for batch in batches:
+        schema = with_schema_value(batch.schema, GROUP, None)
+        if last is not None and not schema.equals(last, check_metadata=True):
+            yield run
+            run = []
+        run.append(batch)
+        last = schema
+    if run:
+        yield run
 
 
 def _check_field(field: pa.Field, first: pa.Field, number: int) -> None:

@@ -45,6 +45,10 @@ class Stages(Handler):
         rest = self._handlers[first:]
         if rest and rest[0].rows_of_batches and all(each.by_row for each in rest[1:]):
             return self._through([*batches], first)
+        if rest and rest[0].joins_each:
+            outputs = rest[0].handle_each(batches)
+            self.dropped += rest[0].take_dropped()
+            return self._each(outputs, first + 1)
         return [output for batch in batches for output in self._through([batch], first)]
 
     def _through(self, batches: Batches, first: int) -> Batches:

@@ -78,6 +78,7 @@ class Listener(StreamingQueryListener):
         names = self.sources.get(query.name, ())
         for name, source in zip(names, progress.get("sources", []), strict=False):
             self._measure(query.name, name, source, seconds)
+        self.metrics.batch_reports.finish(progress)
         self.last_batches[query.name] = int(progress.get("batchId", -1))
 
     def await_end(self, timeout: float) -> None:

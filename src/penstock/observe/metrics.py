@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from penstock.core.version import __version__
+from penstock.observe.batches import BatchReports
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.progress import QueryProgress
-from penstock.observe.snapshot import LateSnapshot, Snapshot, StateSnapshot
+from penstock.observe.snapshot import BatchesSnapshot, LateSnapshot, Snapshot, StateSnapshot
 
 WINDOW = 10.0
 """Seconds over which a rate is computed."""
@@ -88,14 +90,22 @@ class StateSize(NamedTuple):
 
 
 class Metrics:
-    """Metrics of a run, written by the threads of queries and read by views."""
+    """Metrics of a run, written by the threads of queries and read by views.
 
-    def __init__(self) -> None:
+    `run` is the ID of the run, and `labels` are those of nodes in the pipeline file.
+    """
+
+    def __init__(
+        self, run: str = "", labels: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        self.run = run
+        self.labels = labels or {}
         self.began = time.time()
         self.flows: dict[str, Flow] = {}
         self.queries: dict[str, Execution] = {}
         self.receivers: dict[str, Execution] = {}
         self.batches = 0
+        self.batch_reports = BatchReports()
         self.restarts = 0
         self.watermarks: dict[str, str] = {}
         self.progress: dict[str, QueryProgress] = {}
@@ -162,6 +172,9 @@ class Metrics:
             flows = dict(self.flows)
         late_rows = dict(self.late)
         return {
+            "run": self.run,
+            "version": __version__,
+            "began": self.began,
             "seconds": round(time.time() - self.began, 1),
             "started": self.started,
             "stopping": self.stopping,
@@ -174,6 +187,7 @@ class Metrics:
             "queries": {
                 name: {
                     **query.snapshot(),
+                    **_batches_snapshot(self.progress.get(name)),
                     **_state_snapshot(self.state(name)),
                     "open_windows": self.progress.get(name, QueryProgress()).open_windows,
                     **_late_snapshot(late_rows.get(name)),
@@ -206,10 +220,24 @@ class Metrics:
                     "late_rows": sum(late.nodes.get(name, 0) for late in late_rows.values()),
                     "last_batch": flow.last_batch,
                     "batch_seconds": flow.batch_seconds,
+                    "labels": dict(self.labels.get(name, {})),
                 }
                 for name, flow in flows.items()
             },
         }
+
+
+def _batches_snapshot(progress: QueryProgress | None) -> BatchesSnapshot:
+    """Returns the batches of a query as JSON; empty before its first one."""
+    if progress is None or not progress.batches:
+        return {}
+    return {
+        "batches": progress.batches,
+        "batch_seconds": round(progress.seconds, 3),
+        "batch_durations": list(progress.durations),
+        "phase_seconds": dict(progress.phases),
+        "watermark": progress.watermark,
+    }
 
 
 def _state_snapshot(state: StateSize | None) -> StateSnapshot:

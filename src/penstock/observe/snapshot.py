@@ -34,14 +34,31 @@ class LateSnapshot(TypedDict, total=False):
     late_rows_by_node: dict[str, int]
 
 
-class QuerySnapshot(ExecutionSnapshot, StateSnapshot, LateSnapshot):
-    """The execution of a query, the size of its state, and its late rows."""
+class BatchesSnapshot(TypedDict, total=False):
+    """The batches of a query in this run; empty before the first one.
+
+    `batch_durations` are the numbers of batches by the bounds `observe.progress.DURATIONS`.
+    `phase_seconds` are the sums by phase. `watermark` is a Unix time.
+    """
+
+    batches: int
+    batch_seconds: float
+    batch_durations: list[int]
+    phase_seconds: dict[str, float]
+    watermark: float | None
+
+
+class QuerySnapshot(ExecutionSnapshot, StateSnapshot, LateSnapshot, BatchesSnapshot):
+    """The execution of a query, its batches, the size of its state, and its late rows."""
 
     open_windows: int | None
 
 
 class NodeSnapshot(TypedDict):
-    """The rows of a node. `lag` is None if it is unknown; `last_batch` is in seconds since 1970."""
+    """The rows of a node. `lag` is None if it is unknown; `last_batch` is in seconds since 1970.
+
+    `labels` are those of the pipeline file.
+    """
 
     kind: str
     type: str
@@ -56,6 +73,7 @@ class NodeSnapshot(TypedDict):
     late_rows: int
     last_batch: float | None
     batch_seconds: float | None
+    labels: dict[str, str]
 
 
 class SideOutputSnapshot(TypedDict):
@@ -69,8 +87,15 @@ class SideOutputSnapshot(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """The metrics of a run. An earlier version may have written a snapshot without some keys."""
+    """The metrics of a run. An earlier version may have written a snapshot without some keys.
 
+    `run` is the ID of the run, `version` that of Penstock. `began` is the Unix time of the start,
+    and `seconds` the time from the start to the snapshot.
+    """
+
+    run: str
+    version: str
+    began: float
     seconds: float
     started: bool
     stopping: bool

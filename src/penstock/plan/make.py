@@ -18,7 +18,12 @@ from penstock.plan.inputs import Nodes, resolve_inputs
 from penstock.plan.model import Observer, Plan
 from penstock.plan.node import Node
 from penstock.plan.operation_columns import configure_sinks, inherit
-from penstock.plan.plugins import file_functions, local_components, package_functions
+from penstock.plan.plugins import (
+    file_functions,
+    local_components,
+    package_functions,
+    server_functions,
+)
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.plan.side_outputs import check_side_outputs, observed_by
 from penstock.plan.sink_keys import key_rows_of_sinks
@@ -83,7 +88,7 @@ class _Planner:
         self.local = local_components(pipeline, self.errors)
         self.functions = resolve(
             pipeline, self.errors, file_functions(pipeline, self.errors),
-            package_functions(pipeline, self.errors),
+            [*server_functions(pipeline, self.errors), *package_functions(pipeline, self.errors)],
         )  # fmt: skip
         self.components = Components(
             pipeline.name, self.source_map, self.state, self.errors, functions_of(self.functions)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
-from penstock.core.plugins import BrokenPlugin, broken, failing_place, package_of
+from penstock.core.plugins import BrokenPlugin, broken, entry_points, failing_place, package_of
+from penstock.core.python_permission import python_permitted, refusal
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.model import Function
 from penstock.sdk import registry
@@ -26,6 +28,8 @@ from penstock.spec.source_map import Route
 from penstock.spec.validate import Pipeline
 
 _DECORATOR = re.compile(r"@\s*(?:\w+\.)?(?:udf|udaf|udtf)\b")
+SERVER_FUNCTIONS = "PENSTOCK_FUNCTIONS"
+"""The variable with the directory of the functions that `penstock serve` keeps."""
 GROUP = "penstock.functions"
 """The entry points of functions for SQL: the name of the function, and `module:function`."""
 
@@ -37,6 +41,9 @@ def local_components(
     found: dict[tuple[Kind, str], type[Component[Any]]] = {}
     for route, path, name in plugin_files(pipeline):
         where = pipeline.source_map.value(route)
+        if not python_permitted():
+            errors.append(refusal(f"the plugin file {name}", where))
+            continue
         try:
             check_regular_file(path)
             components = read_plugin_file(path, name)
@@ -70,6 +77,8 @@ def plugin_files(pipeline: Pipeline) -> Iterator[tuple[Route, Path, str]]:
 def file_functions(pipeline: Pipeline, errors: list[PenstockError]) -> list[Function]:
     """Returns the functions in the files of `plugins`. Appends to `errors`."""
     found: list[Function] = []
+    if not python_permitted():
+        return found  # `local_components` has the errors
     for _, path, name in plugin_files(pipeline):
         text = path.read_text("utf-8", "replace") if path.is_file() else ""
         if _DECORATOR.search(text):
@@ -95,6 +104,23 @@ def package_functions(pipeline: Pipeline, errors: list[PenstockError]) -> list[F
             found.append(function)
         else:
             errors.append(function.error())
+    return found
+
+
+def server_functions(pipeline: Pipeline, errors: list[PenstockError]) -> list[Function]:
+    """Returns the functions of the server whose names occur in a pipeline. Appends to `errors`.
+
+    The files of the server are read and not run.
+    """
+    directory = os.environ.get(SERVER_FUNCTIONS)
+    files = sorted(Path(directory).glob("*.py")) if directory and python_permitted() else []
+    text = f"{pipeline.spec}".lower() if files else ""
+    found: list[Function] = []
+    for path in files:
+        file = DecoratedFile(path, f"functions of the server: {path.stem}", path.read_text("utf-8"))
+        used = [each for each in file.functions() if each.name.lower() in text]
+        found += used
+        errors += file.errors if used else []
     return found
 
 

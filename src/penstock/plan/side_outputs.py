@@ -20,7 +20,7 @@ def observed_by(queries: Sequence[Query], observers: Sequence[Observer]) -> tupl
             wanted[name] = max(wanted.get(name, 0), observer.max_rows)
     found = []
     for query in queries:
-        names = [name for name in _observable(query) if name in wanted]
+        names = [name for name in observable(query) if name in wanted]
         found.append(replace(query, observed={name: wanted.pop(name) for name in names}))
     return tuple(found)
 
@@ -30,7 +30,7 @@ def check_side_outputs(
     invalid: Collection[str], source_map: SourceMap,
 ) -> Iterator[PlanError]:  # fmt: skip
     """Yields the errors of inputs of side outputs that do not exist or are in no batch."""
-    known = {name for query in queries for name in _observable(query)}
+    known = {name for query in queries for name in observable(query)}
     for observer in observers:
         for index, name in enumerate(observer.inputs):
             if name in known or name in invalid:
@@ -50,7 +50,7 @@ def check_side_outputs(
                 )  # fmt: skip
 
 
-def _observable(query: Query) -> tuple[str, ...]:
+def observable(query: Query) -> tuple[str, ...]:
     """Returns the nodes whose rows are computed for each batch of a query."""
     roots = query.merged or (query.root,)
     return (*roots, *query.batch_nodes)

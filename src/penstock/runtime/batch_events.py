@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from penstock.runtime.side_outputs import SideOutputs
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state_stores import StateStores
 from penstock.runtime.stop import Stopped, StopRequest
+from penstock.runtime.taps.run_taps import RunTaps
 
 
 @dataclass
@@ -35,6 +37,7 @@ class BatchEvents:
     sink_timer: SinkTimer
     failing_sinks: FailingSinks
     side_outputs: SideOutputs
+    taps: RunTaps
 
     def on_begin(self, query: Query, number: int) -> None:
         """Handles the start of a batch. Earlier batches are committed."""
@@ -46,6 +49,7 @@ class BatchEvents:
         self.sink_timer.tick(query)
         self.failing_sinks.begin(query.name)
         self.metrics.queries[query.name].begin_batch(number)
+        self.metrics.batch_reports.begin(query.name, number)
 
     def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
         """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
@@ -68,6 +72,7 @@ class BatchEvents:
         flow.add(rows)
         if written.bytes is not None:
             flow.bytes = (flow.bytes or 0) + written.bytes
+        self.metrics.batch_reports.add(query.name, number, sink, rows, bad)
         self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
 
     def on_state(self, query: Query, rows: int, size: int) -> None:
@@ -89,6 +94,18 @@ class BatchEvents:
     def on_unobserved(self, query: Query, number: int, node: str, error: Exception) -> None:
         """Handles a failure to copy the rows of a node for side outputs."""
         self.side_outputs.miss(node, error)
+
+    def tapped(self, query: Query) -> Mapping[str, int]:
+        """Returns the nodes whose rows taps copy from the next batch, and the rows of each."""
+        return self.taps.wanted(query)
+
+    def on_tapped(self, query: Query, number: int, node: str, rows: pa.Table) -> None:
+        """Handles the copied rows of a node for taps."""
+        self.taps.pass_rows(query, number, node, rows)
+
+    def on_untapped(self, query: Query, number: int, node: str, error: Exception) -> None:
+        """Handles a failure to copy the rows of a node for taps."""
+        self.taps.miss(query, number, node, error)
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of a batch by all sinks."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.state.directory import StateDirectory, now
+from penstock.runtime.event_log import Event, EventLog
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import StopRequest
 
 if TYPE_CHECKING:
@@ -21,72 +20,6 @@ if TYPE_CHECKING:
 
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.preview import Preview
-
-MAX_EVENTS = 1000
-
-
-@dataclass(frozen=True)
-class Event:
-    """A log event of a run. `level` is debug, info, warning or error."""
-
-    time: str
-    level: str
-    name: str
-    facts: Mapping[str, Any]
-
-
-class EventLog:
-    """A log with the last events, for `RunHandle.events`. All events pass to another log."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
-        self._count = 0
-        self._closed = False
-        self._changed = threading.Condition()
-
-    def debug(self, event: str, **facts: Any) -> None:
-        self._log.debug(event, **facts)
-        self._add("debug", event, facts)
-
-    def info(self, event: str, **facts: Any) -> None:
-        self._log.info(event, **facts)
-        self._add("info", event, facts)
-
-    def warning(self, event: str, **facts: Any) -> None:
-        self._log.warning(event, **facts)
-        self._add("warning", event, facts)
-
-    def error(self, event: str, **facts: Any) -> None:
-        self._log.error(event, **facts)
-        self._add("error", event, facts)
-
-    def close(self) -> None:
-        """Ends all iterators after the events so far."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def follow(self) -> Iterator[Event]:
-        """Yields the last events, then each new event until `close`."""
-        index = self._count - len(self._events)
-        while True:
-            with self._changed:
-                while index >= self._count and not self._closed:
-                    self._changed.wait()
-                first = self._count - len(self._events)
-                batch = list(self._events)[max(index - first, 0) :]
-                index = self._count
-                closed = self._closed
-            yield from batch
-            if closed:
-                return
-
-    def _add(self, level: str, event: str, facts: Mapping[str, Any]) -> None:
-        with self._changed:
-            self._events.append(Event(now(), level, event, dict(facts)))
-            self._count += 1
-            self._changed.notify_all()
 
 
 class RunHandle:
@@ -100,7 +33,8 @@ class RunHandle:
         self.plan = plan
         self.log = EventLog(log)
         self.stop_request = StopRequest(StateDirectory(plan.state))
-        self.metrics = Metrics()
+        labels = {name: node.spec.labels for name, node in plan.nodes.items()}
+        self.metrics = Metrics(self.id, labels)
         self.session: SparkSession | None = None
         self._ended = threading.Event()
         self._outcome: Outcome | None = None

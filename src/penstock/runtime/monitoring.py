@@ -90,10 +90,7 @@ class _Monitor:
 
     def __init__(self, handle: RunHandle) -> None:
         self._handle = handle
-        plan = handle.plan
-        labels = {name: node.spec.labels for name, node in plan.nodes.items()}
-        registry = make_registry(plan.name, handle.id, handle.metrics, labels)
-        self._metrics = make_wsgi_app(registry)
+        self._metrics = make_wsgi_app(make_registry(handle.plan.name, handle.metrics))
         paths = handle.plan.spec.runtime.endpoints
         self._metrics_path = paths.metrics
         self._answers: dict[str, Callable[[], Answer]] = {

@@ -18,7 +18,7 @@ TICK_SECONDS = 1.0
 
 
 class PeriodicWork:
-    """The work of every second: dead letters, acknowledgement, idle queries and the status.
+    """The work of every second: dead letters, acknowledgement, idle queries, taps and the status.
 
     It shares its parts with the events of batches.
     """
@@ -42,6 +42,7 @@ class PeriodicWork:
         """Does the work once for the queries that run, and writes the status."""
         self._last_tick = time.monotonic()
         self._events.stop.poll()
+        self._events.taps.poll()
         for run in runs:
             self._tick_if_idle(run)
             if run.active:

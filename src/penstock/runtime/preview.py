@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.core.errors import PenstockError, PlanError
 from penstock.engine.batch_observer import Written
 from penstock.engine.build import Builder
-from penstock.engine.catalyst.columns import mark_json, sink_schema
-from penstock.engine.catalyst.variants import variants_to_json
+from penstock.engine.catalyst.columns import sink_schema
+from penstock.engine.catalyst.variants import head_of
 from penstock.engine.checks.column_types import column_types
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
@@ -119,6 +119,15 @@ class PreviewRun:
     def on_unobserved(self, query: Query, number: int, node: str, error: Exception) -> None:
         pass
 
+    def tapped(self, query: Query) -> Mapping[str, int]:
+        return {}
+
+    def on_tapped(self, query: Query, number: int, node: str, rows: pa.Table) -> None:
+        pass
+
+    def on_untapped(self, query: Query, number: int, node: str, error: Exception) -> None:
+        pass
+
     def on_end(self, query: Query, number: int) -> None:
         """Handles a batch captured for all nodes."""
 
@@ -185,21 +194,24 @@ def preview(
     rows: int,
     timeout: float,
     on_rows: OnRows | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Preview:
     """Returns at most `rows` rows of each node, and the dead letters of the nodes upstream.
 
     `on_rows` receives the rows of streams as they arrive, in the calling thread.
 
     Reads the sources from their beginnings; writes and acknowledges nothing. Ends when every node
-    has its rows, when the input is caught up (open windows of a bounded input are closed then), or
-    after `timeout` seconds. The schemas of the plan must be resolved.
+    has its rows, when the input is caught up (open windows of a bounded input are closed then),
+    after `timeout` seconds, or when `cancelled` returns True. The schemas of the plan must be
+    resolved.
     """
     with TemporaryDirectory(prefix="penstock-") as temporary:
         directory = Path(temporary)
         tap, captures = capture_nodes(isolate_state(plan, directory), names, max_rows=rows)
         run = PreviewRun(
-            tap, session, directory, lambda: all(capture.full for capture in captures.values())
-        )
+            tap, session, directory,
+            lambda: cancelled() or all(capture.full for capture in captures.values()),
+        )  # fmt: skip
         if on_rows is not None:
             run.on_poll = _Arrivals(captures, on_rows)
         builder = Builder(tap, session, run.state.spool, checks_rows=True)
@@ -254,6 +266,4 @@ def _head(builder: Builder, name: str, rows: int) -> pa.Table:
             code="lookup-join",
             hint="Join a stream with it.",
         )
-    columns = frames[name].schema
-    table = variants_to_json(frames[name].limit(rows)).toArrow()
-    return pa.Table.from_arrays(table.columns, schema=mark_json(table.schema, columns))
+    return head_of(frames[name], rows)

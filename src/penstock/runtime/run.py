@@ -84,6 +84,7 @@ class Run:
             listen = self.options.listen or self.handle.plan.spec.runtime.endpoints.listen
             if listen is not None:
                 self._serve_metrics(listen, stack)
+            self._export_telemetry(stack)
             stack.enter_context(self.state.locked())
             note = record_files(self.handle.plan, self.state)
             if note is not None:
@@ -120,6 +121,13 @@ class Run:
 
         url = stack.enter_context(monitoring(self.handle, listen))
         self.log.info("serving metrics", url=url)
+
+    def _export_telemetry(self, stack: ExitStack) -> None:
+        from penstock.runtime.telemetry import endpoint_of, exporting
+
+        endpoint = endpoint_of(self.handle, self.options.otlp_endpoint)
+        if endpoint is not None:
+            stack.enter_context(exporting(self.handle, endpoint))
 
     # The state and the plan of the last run
 

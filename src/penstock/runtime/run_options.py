@@ -22,7 +22,8 @@ class RunOptions:
 
     `on_start` is called when the queries start, `on_tick` every second, `on_note` with texts for
     the user. `signals` turns SIGINT and SIGTERM into stop requests. `listen` is PORT or HOST:PORT,
-    the address of a server of metrics, health and readiness. `backfill` is a sink: the run writes
+    the address of a server of metrics, health and readiness. `otlp_endpoint` is a base URL to which
+    metrics, traces and logs are exported. `backfill` is a sink: the run writes
     only the rows that the sink lacks (see `runtime.backfills.backfill`). `id` is the ID of the run
     in the history, by default a random one.
     """
@@ -35,6 +36,7 @@ class RunOptions:
     on_note: Callable[[str], None] | None = None
     signals: bool = False
     listen: str | None = None
+    otlp_endpoint: str | None = None
     backfill: str | None = None
     id: str | None = None
 

@@ -14,7 +14,7 @@ from penstock.engine.spark_session.attached import attach, check_session
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
 from penstock.engine.spark_session.session import session as start_session
-from penstock.engine.spark_session.settings import SessionSettings, cores
+from penstock.engine.spark_session.settings import SessionSettings, apply_settings, cores
 from penstock.plan.model import Plan
 from penstock.runtime.state.files import writing
 from penstock.spec.runtime_models import Runtime
@@ -73,6 +73,13 @@ def attach_to(spark: SparkSession, plan: Plan, log: Log) -> None:
     if runtime.master == str(spark.sparkContext.master) and "master" in names:
         names.remove("master")
     attach(spark, conf, [f"runtime.{name}" for name in names], log)
+
+
+def new_session(spark: SparkSession, plan: Plan) -> SparkSession:
+    """Returns a new session of an application, with those settings of a plan that may change."""
+    session = spark.newSession()
+    apply_settings(session, spark_settings(plan.spec.runtime, "memory"))
+    return session
 
 
 def session_settings(

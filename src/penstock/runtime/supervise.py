@@ -30,9 +30,11 @@ from penstock.runtime.retry import restart_policy
 from penstock.runtime.run_options import EndOfRun
 from penstock.runtime.side_outputs import SideOutputs
 from penstock.runtime.sink_timer import SinkTimer
+from penstock.runtime.state.batch_log import BatchLog
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state_stores import StateStores
 from penstock.runtime.stop import StopRequest
+from penstock.runtime.taps.run_taps import RunTaps
 
 POLL_SECONDS = 0.1
 FINISH_TIMEOUT = 60.0
@@ -76,6 +78,7 @@ class Supervisor:
         self.events = BatchEvents(
             metrics, log, stop, self.dead_letters, self.listener, self.state_stores,
             SinkTimer(plan, log), self.failing_sinks, self.side_outputs,
+            RunTaps(plan, state.root, log),
         )  # fmt: skip
         self.periodic_work = PeriodicWork(plan, state, self.events, until)
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
@@ -87,6 +90,8 @@ class Supervisor:
     def run(self) -> Outcome:
         """Blocks until the end of the run. Raises PenstockError if the run cannot start."""
         self.session.streams.addListener(self.listener)
+        observers = self.metrics.batch_reports.observers
+        observers.append(log := BatchLog(self.state, self.metrics.run).add)
         try:
             self._recover()
             self._poll_receivers()
@@ -102,6 +107,7 @@ class Supervisor:
                 self._stop_all()
             finally:
                 self.session.streams.removeListener(self.listener)
+                observers.remove(log)
                 self.periodic_work.close()
                 self._close_sinks()
                 self.side_outputs.close()
@@ -259,8 +265,16 @@ class Supervisor:
                 self.stop.requested.set()
                 return
             self.failing_sinks.find(name)
+            self._report_batch(run, error)
             if not run.restart_after(error):
                 self._fail("query", name, error)
+
+    def _report_batch(self, run: QueryRun, error: PenstockError) -> None:
+        """Reports the batch under way, which has failed with an error."""
+        number, began = run.execution.batch, run.execution.batch_since
+        if number is not None and began is not None:
+            reports = self.metrics.batch_reports
+            reports.fail(run.query.name, number, began, error.code, error.message)
 
     def _fail(self, kind: str, name: str, error: PenstockError) -> None:
         """Records the permanent failure of a query or of a receiver."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -102,7 +103,7 @@ def describe(kind: Kind, type_: str) -> Description:
         summary=summary,
         text=text,
         example=example,
-        options=tuple(_options(component.config_type)),
+        options=options_of(component.config_type),
         parts=tuple(_parts(component.config_type, "", set())),
         metadata=tuple(_metadata(component)),
         capabilities=_capabilities(component),
@@ -123,12 +124,18 @@ def describe_all() -> dict[Kind, list[Description]]:
 def shared_options(kind: Kind) -> tuple[Option, ...]:
     """Returns the options that all nodes of a kind share."""
     model = SHARED.get(kind)
-    return tuple(_options(model)) if model else ()
+    return options_of(model) if model else ()
 
 
 def describe_model(model: type[BaseModel]) -> tuple[tuple[Option, ...], tuple[Part, ...]]:
     """Returns the options of a model and the parts of its nested models."""
-    return tuple(_options(model)), tuple(_parts(model, "", set()))
+    return options_of(model), tuple(_parts(model, "", set()))
+
+
+@cache
+def options_of(model: type[BaseModel]) -> tuple[Option, ...]:
+    """Returns the options of a model, without those of its nested models."""
+    return tuple(_options(model))
 
 
 def missing(kind: Kind, type_: str, extra: str | None) -> tuple[str, ...]:
@@ -187,7 +194,7 @@ def _parts(model: type[BaseModel], prefix: str, seen: set[type]) -> Iterator[Par
             tag = _tag(new_model)
             label = f"{path} (type: {tag})" if len(nested) > 1 and tag else path
             text = _join_lines(inspect.cleandoc(new_model.__doc__ or ""))
-            yield Part(label, text, tuple(_options(new_model)))
+            yield Part(label, text, options_of(new_model))
             yield from _parts(new_model, f"{path}.", seen)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import pyarrow.fs as pafs
 from pydantic import AfterValidator, model_validator
@@ -25,18 +24,6 @@ _UNTRUSTED = re.compile(r"invalid peer certificate|SSL peer certificate|curlCode
 def is_untrusted(detail: str) -> bool:
     """Returns whether an error of a client is that of the certificate of a server."""
     return _UNTRUSTED.search(detail) is not None
-
-
-def open_whole(open_file: Callable[[], Any]) -> Any:
-    """Opens a file of an object store for reading, once more if it seems to be empty.
-
-    The client accepts a response that was cut between its headers, and takes its size for 0.
-    """
-    file = open_file()
-    if file.size():
-        return file
-    file.close()
-    return open_file()
 
 
 def _reject_credentials(path: str) -> str:

@@ -12,11 +12,14 @@ from typing import Any
 from penstock.catalog import pipeline_files
 from penstock.core.errors import PenstockError
 from penstock.core.version import __version__
+from penstock.server.connections.profiles import Profiles
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.store.pipelines import Pipelines, digest_of
 from penstock.server.workers.pool import WorkerPool
 
 DESCRIBE_SECONDS = 10.0
+IDLE_SECONDS = 30.0
+"""The time after which a worker without requests is ended."""
 RETRY_SECONDS = 10.0
 """The time after which a file that could not be read is read again."""
 
@@ -25,7 +28,7 @@ RETRY_SECONDS = 10.0
 class CatalogEntry:
     """The facts of a pipeline file. `state` is the state directory; None for an invalid file.
 
-    `digest` is the SHA-256 of the text.
+    `connections` are the profiles of the server that it uses. `digest` is the SHA-256 of the text.
     """
 
     id: str
@@ -36,6 +39,7 @@ class CatalogEntry:
     nodes: Sequence[Mapping[str, Any]] = ()
     queries: Sequence[Mapping[str, Any]] = ()
     bounded: bool | None = None
+    connections: Sequence[str] = ()
     errors: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[Mapping[str, Any]] = ()
     digest: str = ""
@@ -55,8 +59,9 @@ class Catalog:
 
     def __init__(
         self, directories: Sequence[Path], pipelines: Pipelines, files: PipelineFiles,
-        workers: WorkerPool,
+        workers: WorkerPool, profiles: Profiles,
     ) -> None:  # fmt: skip
+        self._profiles, self._profiles_stamp = profiles, ""
         self._directories, self._pipelines = directories, pipelines
         self._files, self._workers = files, workers
         self._next_tries: dict[str, float] = {}
@@ -76,6 +81,7 @@ class Catalog:
     def refresh(self) -> None:
         """Reads new and changed files. A pipeline without a file has no entry from then on."""
         with self._lock:
+            self._profiles_stamp = self._profiles.stamp()
             known = {pipeline.file: pipeline.id for pipeline in self._pipelines.all()}
             found = {}
             for directory in self._directories:
@@ -83,10 +89,12 @@ class Catalog:
                     id = known.get(str(file)) or self._pipelines.add(str(file))
                     found[id] = self._read(id, file)
             self._entries = {id: entry for id, entry in found.items() if entry is not None}
+        self._workers.end_idle(IDLE_SECONDS)
 
     def reread(self, id: str) -> CatalogEntry | None:
         """Reads the file of a pipeline again, and returns its entry."""
         with self._lock:
+            self._profiles_stamp = self._profiles.stamp()
             entry = self._entries.pop(id, None)
             file = entry.file if entry is not None else Path(self._pipelines.get(id).file)
             found = self._read(id, file)
@@ -99,7 +107,7 @@ class Catalog:
             status = file.lstat()
         except OSError:
             return None
-        stamp = f"{__version__}:{status.st_mtime_ns}:{status.st_size}"
+        stamp = f"{__version__}:{status.st_mtime_ns}:{status.st_size}:{self._profiles_stamp}"
         known = self._entries.get(id)
         if known is not None and known.stamp == stamp:
             return known
@@ -109,7 +117,10 @@ class Catalog:
             text = self._files.read(file)
             facts = self._pipelines.facts(id, stamp)
             if facts is None:
-                facts = self._workers.call("describe", file, text=text, timeout=DESCRIBE_SECONDS)
+                facts = self._workers.call(
+                    "describe", file, text=text, timeout=DESCRIBE_SECONDS,
+                    variables=self._profiles.environment(None, id),
+                )  # fmt: skip
                 if not facts["errors"]:  # an error may end without a change of the file
                     self._pipelines.set_facts(id, stamp, facts)
             return CatalogEntry.of(id, file, facts, stamp, digest_of(text))

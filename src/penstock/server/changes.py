@@ -11,15 +11,20 @@ from typing import Any, Literal
 from penstock.core.errors import PenstockError, StateError, UserError
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.change_locks import ChangeLocks
+from penstock.server.connections.profiles import Profiles
+from penstock.server.drafts import Draft
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
+from penstock.server.store.accounts import User
 from penstock.server.store.pipelines import Pipelines, Version, digest_of
 from penstock.server.supervision.supervisor import Supervisor
 from penstock.server.workers.pool import WorkerPool
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 CHECK_SECONDS = {"static": 10.0, "plan": 120.0, "connect": 180.0, "sample": 240.0}
+ANSWER_SECONDS = 10.0
 Level = Literal["static", "plan", "connect", "sample"]
+Question = Literal["complete", "hover"]
 
 
 class Changes:
@@ -27,53 +32,92 @@ class Changes:
 
     def __init__(
         self, settings: Settings, pipelines: Pipelines, files: PipelineFiles, catalog: Catalog,
-        supervisor: Supervisor, workers: WorkerPool,
+        supervisor: Supervisor, workers: WorkerPool, profiles: Profiles,
     ) -> None:  # fmt: skip
+        self._profiles = profiles
         self._settings, self._files, self._locks = settings, files, ChangeLocks()
         self._pipelines, self._catalog = pipelines, catalog
         self._supervisor, self._workers = supervisor, workers
 
-    def check(self, id: str, text: str | None, level: Level) -> dict[str, Any]:
+    def check(self, id: str, text: str | None, level: Level, user: User) -> dict[str, Any]:
         """Returns the result of a check of a text, by default that of the file."""
-        file = self._require(id).file
-        return self._check(file, self._files.read(file) if text is None else text, level)
+        return self._check(self.draft(id, text, user), level)
 
-    def check_new(self, name: str, text: str, level: Level) -> dict[str, Any]:
+    def check_new(self, name: str, text: str, level: Level, user: User) -> dict[str, Any]:
         """Returns the result of a check of a pipeline that does not exist yet."""
-        return self._check(self._new_file(name, text), text, level)
+        return self._check(self.new_draft(name, text, user), level)
 
-    def _check(self, file: Path, text: str, level: Level) -> dict[str, Any]:
-        seconds = CHECK_SECONDS[level]
-        return self._workers.call("check", file, text=text, timeout=seconds, level=level)
+    def ask(
+        self, id: str, operation: Question, text: str, user: User, **place: int
+    ) -> dict[str, Any]:
+        """Answers a question of an editor about a text of a pipeline."""
+        return self._call(operation, self.draft(id, text, user), ANSWER_SECONDS, **place)
 
-    def create(self, name: str, text: str, author: str, note: str = "") -> str:
+    def ask_new(
+        self, name: str, operation: Question, text: str, user: User, **place: int
+    ) -> dict[str, Any]:
+        """Answers a question of an editor about a pipeline that does not exist yet."""
+        return self._call(operation, self.new_draft(name, text, user), ANSWER_SECONDS, **place)
+
+    def draft(self, id: str, text: str | None, user: User) -> Draft:
+        """Returns a text of a pipeline, by default that of its file."""
+        file = self._require(id).file
+        found = self._files.read(file) if text is None else text
+        return Draft(file, found, self._profiles.environment(user, id))
+
+    def own_draft(self, id: str) -> Draft:
+        """Returns the text of the file of a pipeline, with the connections of the pipeline."""
+        file = self._require(id).file
+        return Draft(file, self._files.read(file), self._profiles.environment(None, id))
+
+    def new_draft(self, name: str, text: str, user: User) -> Draft:
+        """Returns a text of a pipeline that does not exist yet."""
+        return Draft(self._new_file(name, text), text, self._profiles.environment(user, None))
+
+    def convert(self, name: str, text: str, user: User) -> dict[str, Any]:
+        """Returns the language of a text of a new pipeline, and the text as YAML."""
+        return self._call("convert", self.new_draft(name, text, user), ANSWER_SECONDS)
+
+    def _check(self, draft: Draft, level: Level) -> dict[str, Any]:
+        return self._call("check", draft, CHECK_SECONDS[level], level=level)
+
+    def _call(
+        self, operation: str, draft: Draft, timeout: float, **arguments: Any
+    ) -> dict[str, Any]:
+        return self._workers.call(
+            operation, draft.file, text=draft.text, timeout=timeout, variables=draft.variables,
+            **arguments,
+        )  # fmt: skip
+
+    def create(self, name: str, text: str, user: User, note: str = "") -> str:
         """Creates a pipeline from a valid text and returns its ID.
 
         Raises UserError for an invalid or existing name, and CheckFailed for an invalid text.
         """
         file = self._new_file(name, text)
         with self._locks.changing(name):
-            return self._create(name, file, text, author, note)
+            return self._create(name, file, text, user, note)
 
-    def _create(self, name: str, file: Path, text: str, author: str, note: str) -> str:
+    def _create(self, name: str, file: Path, text: str, user: User, note: str) -> str:
         if any(os.path.lexists(file.with_suffix(suffix)) for suffix in (".sql", ".yaml")):
             raise StateError(
                 f'the pipeline "{name}" exists', code="existing-pipeline",
                 hint="Choose another name, or apply the text to the existing pipeline.",
             )  # fmt: skip
-        self._require_valid(self._check(file, text, "static"))
+        self._require_valid(self._check(self.new_draft(name, text, user), "static"))
         id = self._pipelines.add(str(file))
         try:
-            with self._pipelines.new_version(id, text, author, note or "created"):
+            with self._pipelines.new_version(id, text, user.name, note or "created"):
                 self._files.write(file, text)
         except PenstockError:
+            self._files.remove(file)
             self._pipelines.remove(id)
             raise
         self._catalog.reread(id)
         return id
 
     def apply(
-        self, id: str, text: str, author: str, *, note: str = "", fresh: bool = False,
+        self, id: str, text: str, user: User, *, note: str = "", fresh: bool = False,
         base: int | None = None,
     ) -> Version:  # fmt: skip
         """Writes a new text to a pipeline's file, and restarts the pipeline if it runs.
@@ -83,10 +127,10 @@ class Changes:
         change is under way, or the applied version is not `base`; 0 is none.
         """
         with self._locks.changing(id):
-            return self._apply(id, text, author, note, fresh, base)
+            return self._apply(id, text, user, note, fresh, base)
 
     def _apply(
-        self, id: str, text: str, author: str, note: str, fresh: bool, base: int | None
+        self, id: str, text: str, user: User, note: str, fresh: bool, base: int | None
     ) -> Version:
         file = self._require(id).file
         current = self._pipelines.get(id).version or 0
@@ -95,36 +139,44 @@ class Changes:
                 f"the pipeline has version {current}, expected {base}", code="newer-version",
                 hint="Read the newer version, and apply the text again.",
             )  # fmt: skip
-        found = self._check(file, text, "plan")
+        found = self._check(self.draft(id, text, user), "plan")
         if fresh:
             found["errors"] = [e for e in found["errors"] if e["code"] != "changed-plan"]
             found["ok"] = not found["errors"]
         self._require_valid(found)
-        if text != self._files.read(file):
+        earlier = self._files.read(file)
+        if text != earlier:
             self._record_current(id, file)
-        with self._pipelines.new_version(id, text, author, note) as version:
-            self._files.write(file, text)
+        try:
+            with self._pipelines.new_version(id, text, user.name, note) as version:
+                self._files.write(file, text)
+        except PenstockError:  # the store may fail to commit after the file is written
+            if self._files.read(file) != earlier:
+                self._files.write(file, earlier)
+            raise
         self._catalog.reread(id)
         if self._pipelines.get(id).wish != "stopped":
-            self._wish(id, "restarted", author, fresh=fresh)
+            self._wish(id, "restarted", user.name, fresh=fresh)
         return version
 
     def roll_back(
-        self, id: str, number: int, author: str, *, fresh: bool = False, base: int | None = None
+        self, id: str, number: int, user: User, *, fresh: bool = False, base: int | None = None
     ) -> Version:
         """Applies the text of an earlier version, by the same checks as `apply`."""
         text = self._pipelines.version(id, number).text
         note = f"roll back to version {number}"
-        return self.apply(id, text, author, note=note, fresh=fresh, base=base)
+        return self.apply(id, text, user, note=note, fresh=fresh, base=base)
 
     def start(self, id: str, author: str, *, fresh: bool = False) -> None:
-        """Wishes that a pipeline runs. Raises CheckFailed for an invalid file."""
+        """Wishes that a pipeline runs, again if it is stopping. Raises CheckFailed for errors."""
         with self._locks.changing(id):
             entry = self._require(id)
             if entry.errors:
                 raise CheckFailed([dict(error) for error in entry.errors])
             self._record_current(id, entry.file)
-            self._wish(id, "running", author, fresh=fresh)
+            supervised = self._supervisor.find(id)
+            again = supervised is not None and supervised.stopping
+            self._wish(id, "restarted" if again else "running", author, fresh=fresh)
 
     def stop(self, id: str, author: str) -> None:
         """Wishes that a pipeline stops after its current batch."""
@@ -164,10 +216,8 @@ class Changes:
 
     def dead_letters(self, id: str, operation: str, **arguments: Any) -> dict[str, Any]:
         """Performs an operation on the dead letters of a pipeline; see `workers.operations`."""
-        file = self._require(id).file
         seconds = 600.0 if operation == "replay_dead_letters" else 30.0
-        text = self._files.read(file)
-        return self._workers.call(operation, file, text=text, timeout=seconds, **arguments)
+        return self._call(operation, self.own_draft(id), seconds, **arguments)
 
     def _wish(
         self, id: str, wish: Literal["running", "stopped", "restarted"], author: str,

@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
 
-from penstock.core.errors import Permanent, UserError
+from penstock.core.errors import Permanent, StateError, UserError
 from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
+from penstock.core.python_permission import VARIABLE as NO_PYTHON
+from penstock.plan.plugins import SERVER_FUNCTIONS
+from penstock.runtime.event_log import EventLog
+from penstock.server.alerts.delivery import Delivery
+from penstock.server.alerts.watcher import Watcher
 from penstock.server.api.application import make_application
+from penstock.server.api.monitoring import states
 from penstock.server.catalog import Catalog
 from penstock.server.changes import Changes
+from penstock.server.connections.connection_tests import ConnectionTests
+from penstock.server.connections.profiles import Profiles
+from penstock.server.functions import Functions
+from penstock.server.history.recorder import History
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.parts import Parts
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.accounts import RIGHTS, Accounts
+from penstock.server.store.alerts import Alerts
 from penstock.server.store.audit import Audit
+from penstock.server.store.connections import Connections
 from penstock.server.store.database import Database, leadership
+from penstock.server.store.encryption import Encryption
+from penstock.server.store.functions import StoredFunctions
 from penstock.server.store.pipelines import Pipelines
+from penstock.server.store.requests import Requests
+from penstock.server.store.shares import Shares
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervisor import Supervisor
+from penstock.server.telemetry import exported, variables
 from penstock.server.views import Views
 from penstock.server.workers.pool import WorkerPool
 
 ADMIN = "admin"
 TOKEN_FILE = "token"
 """The file with the token of the commands of the same user on the same machine."""
+LOCAL = "local commands"
+"""The name of that token."""
 SHUTDOWN_SECONDS = 3
 WORKERS = 2
 INHERITED = (
@@ -38,8 +59,8 @@ INHERITED = (
     "PYTHONPATH", "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 """The variables that runs inherit, beside those of `Settings.environment`."""
-WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER"})
-"""The variables of clients of the server, which are not for the code of pipelines."""
+WITHHELD = frozenset({"PENSTOCK_TOKEN", "PENSTOCK_SERVER", "PENSTOCK_STORE", "PENSTOCK_KEYS"})
+"""The variables of the server and its clients, which are not for the code of pipelines."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +69,7 @@ class Server:
 
     parts: Parts
     supervisor: Supervisor
+    watcher: Watcher
     login_code: str | None
 
 
@@ -66,28 +88,50 @@ def open_server(
             f"the directory {settings.directory} does not exist", code="missing-file",
             hint="Create the directory, or name another one.",
         )  # fmt: skip
+    log = EventLog(log)
     with leadership(settings.data):
         create_directory(settings.created)
+        create_directory(settings.functions)
         database = Database.open(settings.data, settings.store)
         environment = child_environment(settings, os.environ)
+        encryption = Encryption.load(settings.data, os.environ, settings.key_command)
+        profiles = Profiles(Connections(database, encryption), settings.directory)
         own = WorkerPool(WORKERS, environment)
         pipelines, accounts = Pipelines(database), Accounts(database)
         directories = [settings.directory, settings.created]
         files, describing = PipelineFiles(directories), WorkerPool(1, environment)
-        catalog = Catalog(directories, pipelines, files, workers or describing)
-        launcher = Launcher(settings.command, environment, settings.logs)
-        supervisor = Supervisor(pipelines, catalog, launcher, log)
+        catalog = Catalog(directories, pipelines, files, workers or describing, profiles)
+        launcher = Launcher(settings.command, environment, settings.logs, profiles)
+        alerts = Alerts(database, encryption)
+        functions = Functions(settings, StoredFunctions(database), workers or own)
+        functions.write_files()
+        supervisor = Supervisor(pipelines, catalog, launcher, log, database.lease)
         views = Views(settings, pipelines, files, catalog, supervisor)
-        changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own)
+        changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own, profiles)
+        history = _open_history(settings, pipelines, supervisor, log)
+        sessions = SessionPool(settings.session_command, environment)
         code = _set_up(settings, accounts)
+        delivery = Delivery(alerts, settings.url)
+        watcher = Watcher(alerts, views, delivery, database.lease, log)
         supervisor.start()
+        watcher.start()
+        history.start()
         try:
-            parts = Parts(settings, views, changes, accounts, Audit(database), log)
-            yield Server(parts, supervisor, code)
+            endpoint = settings.otlp_endpoint
+            with exported(endpoint, log, lambda: [states(views.summaries())]) as telemetry:
+                parts = Parts(
+                    settings, views, changes, accounts, Audit(database), history, log, profiles,
+                    ConnectionTests(settings, profiles, workers or own), Requests(database),
+                    alerts, delivery, Shares(database), functions, sessions, telemetry,
+                )  # fmt: skip
+                yield Server(parts, supervisor, watcher, code)
         finally:
+            watcher.close()
+            sessions.close()
             own.close()
             describing.close()
             supervisor.close()
+            history.close()
             database.close()
 
 
@@ -132,16 +176,41 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
         for name, text in environment.items()
         if name.startswith("PENSTOCK_") and name not in WITHHELD
     }
-    return {**own, **found}
+    server = {SERVER_FUNCTIONS: str(settings.functions)}
+    if not settings.python:
+        server[NO_PYTHON] = "1"
+    return {**own, **found, **server, **variables(settings.otlp_endpoint)}
+
+
+def _open_history(
+    settings: Settings, pipelines: Pipelines, supervisor: Supervisor, log: Log
+) -> History:
+    """Opens the history of metrics. Raises StateError if its file cannot be opened."""
+    try:
+        return History(
+            settings.data, supervisor.snapshots, lambda: [each.id for each in pipelines.all()], log
+        )
+    except sqlite3.Error as error:
+        raise StateError(
+            "the history of metrics cannot be opened", code="store-not-opened", detail=str(error),
+            hint="Correct the rights of the directory of --data.",
+        ) from error  # fmt: skip
 
 
 def _set_up(settings: Settings, accounts: Accounts) -> str | None:
-    """Creates the first user and the token of local commands. Returns a code of the first login."""
-    token = settings.data / TOKEN_FILE
-    if accounts.users():
+    """Creates the first user and the token of local commands. Returns a code of the first login.
+
+    A server that was killed before it wrote the token leaves that to the next one.
+    """
+    token, users = settings.data / TOKEN_FILE, accounts.users()
+    if users and (token.exists() or users[0]["has_password"] or len(users) > 1):
         return None
-    accounts.add_user(ADMIN, RIGHTS)
-    replace_durably(token, accounts.issue(ADMIN, "token", "local commands"))
+    if not users:
+        accounts.add_user(ADMIN, RIGHTS)
+    for earlier in accounts.tokens(ADMIN):
+        if earlier["name"] == LOCAL:
+            accounts.remove_token(ADMIN, earlier["id"])
+    replace_durably(token, accounts.issue(ADMIN, "token", LOCAL))
     token.chmod(0o600)
     return accounts.issue(ADMIN, "code")
 

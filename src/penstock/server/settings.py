@@ -16,7 +16,11 @@ class Settings:
     `directory` has pipeline files. `data` has the store, keys, logs of runs, and the files of
     pipelines that the API creates. `environment` names the variables of the server's environment
     that runs inherit. `python` is whether pipelines may contain Python code. `hosts` are further
-    names of the server in the header Host. `command` is the beginning of the command line of runs.
+    names of the server in the header Host. `otlp_endpoint` is the base URL to which the server and
+    its runs export their telemetry. `key_command` prints the keys of secrets. `networks`
+    are those that tests of connections may reach although they are special. `command` is the
+    beginning of the command line of runs, `session_command` the command line of workers with a
+    Spark session.
     """
 
     directory: Path
@@ -29,12 +33,21 @@ class Settings:
     hosts: frozenset[str] = field(default_factory=frozenset)
     certificate: Path | None = None
     key: Path | None = None
+    otlp_endpoint: str | None = None
+    key_command: str | None = None
+    networks: tuple[str, ...] = ()
     command: tuple[str, ...] = (sys.executable, "-m", "penstock")
+    session_command: tuple[str, ...] = (sys.executable, "-m", "penstock.server.live.session_worker")
 
     @property
     def created(self) -> Path:
         """The directory of the pipelines that the API creates."""
         return self.data / "pipelines"
+
+    @property
+    def functions(self) -> Path:
+        """The directory of the functions that all pipelines can call."""
+        return self.data / "functions"
 
     @property
     def logs(self) -> Path:

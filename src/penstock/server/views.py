@@ -10,18 +10,24 @@ from typing import Any
 from penstock.core.errors import UserError
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health
+from penstock.runtime.state.batch_log import read_batches
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.status import FinishedRun
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline, Version
 from penstock.server.supervision.run_log import LogFilter, read_log
+from penstock.server.supervision.supervised import Supervised
 from penstock.server.supervision.supervisor import Supervisor
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A pipeline in a list. `changed` is whether its file differs from the applied version."""
+    """A pipeline in a list. `changed` is whether its file differs from the applied version.
+
+    `active` is whether a run has the lock of the state directory.
+    """
 
     id: str
     name: str
@@ -34,6 +40,7 @@ class Summary:
     rows_per_second: float
     lag: int | None
     dead_letters: int
+    active: bool
 
 
 class Views:
@@ -70,6 +77,16 @@ class Views:
         directory = self._settings.logs / self._pipelines.get(id).id
         return read_log(directory, LogFilter(run, level, text, since), limit)
 
+    def state(self, id: str) -> StateDirectory:
+        """Returns the state directory of a pipeline. Raises UserError for an invalid file."""
+        entry = self._catalog.entry(self._pipelines.get(id).id)
+        if entry is None or entry.state is None:
+            raise UserError(
+                "the file of the pipeline is invalid or does not exist", code="missing-file",
+                hint="Correct the file, or restore it.",
+            )  # fmt: skip
+        return StateDirectory(entry.state)
+
     def summaries(self) -> list[Summary]:
         """Returns all pipelines, the worst health first."""
         found = [self._summary(pipeline) for pipeline in self._pipelines.all()]
@@ -84,7 +101,7 @@ class Views:
         summary, entry = self.summary(id), self._catalog.entry(id)
         supervised = self._supervisor.find(id)
         status = supervised.status if supervised else None
-        facts = asdict(entry) if entry is not None else {}
+        facts = vars(entry) if entry is not None else {}
         return {
             **asdict(summary),
             **{name: facts.get(name, []) for name in ("nodes", "queries", "errors", "warnings")},
@@ -115,6 +132,16 @@ class Views:
             *known,
         ]  # fmt: skip
 
+    def batches(
+        self, id: str, *, query: str | None, before: int | None, limit: int
+    ) -> list[dict[str, Any]]:
+        """Returns the last batches of a pipeline, or those before an entry, last first."""
+        entry = self._catalog.entry(self._pipelines.get(id).id)
+        if entry is None or entry.state is None:
+            return []
+        state = StateDirectory(entry.state)
+        return read_batches(state, query=query, before=before, limit=limit)
+
     def versions(self, id: str, limit: int, before: int | None = None) -> list[Version]:
         """Returns the last versions of a pipeline, or those before a number, last first."""
         return self._pipelines.versions(self._pipelines.get(id).id, limit, before)
@@ -132,10 +159,10 @@ class Views:
         return Summary(
             pipeline.id, entry.name if entry else Path(pipeline.file).stem,
             self._shown(pipeline.file), entry.language if entry else "",
-            supervised.health if supervised else Health("unknown"), pipeline.wish,
+            _health(pipeline, supervised), pipeline.wish,
             pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
-            sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0,
+            sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0, running,
         )  # fmt: skip
 
     def _shown(self, file: str) -> str:
@@ -144,6 +171,15 @@ class Views:
             if Path(file).is_relative_to(directory):
                 return str(Path(file).relative_to(directory))
         return Path(file).name
+
+
+def _health(pipeline: StoredPipeline, supervised: Supervised | None) -> Health:
+    """Returns the health as of the last comparison; `stopping` at once after the wish."""
+    if supervised is None:
+        return Health("unknown")
+    if supervised.ends(pipeline):
+        return Health("stopping", supervised.health.since)
+    return supervised.health
 
 
 def _run(run: FinishedRun, start: Start | None) -> dict[str, Any]:

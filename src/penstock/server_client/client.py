@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
@@ -133,6 +134,11 @@ class ServerClient:
         """Requests that a pipeline stops after its current batch."""
         return read_pipeline(self._post(f"pipelines/{id}/stop", {}))
 
+    def rotate_keys(self) -> int:
+        """Encrypts all secrets with a new key. Returns their number."""
+        count: int = self._post("connections/keys/rotate", {})["secrets"]
+        return count
+
     def logs(
         self, id: str, *, run: str | None = None, level: str = "info", limit: int = 500,
         since: str | None = None,
@@ -141,6 +147,16 @@ class ServerClient:
         given = {"run": run, "level": level, "limit": limit, "since": since}
         query = urlencode({name: value for name, value in given.items() if value is not None})
         found: list[dict[str, Any]] = self._get(f"pipelines/{id}/logs?{query}")
+        return found
+
+    def get_facts(self, path: str, **query: Any) -> Any:
+        """Returns the answer to a GET of a path below `/api/v1`, as JSON."""
+        given = urlencode({name: value for name, value in query.items() if value is not None})
+        return self._get(f"{path}?{given}" if given else path)
+
+    def post_facts(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the answer to a POST of a path below `/api/v1`, as JSON."""
+        found: dict[str, Any] = self._post(path, body, timeout=CHECK_TIMEOUT)
         return found
 
     def _get(self, path: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
@@ -27,6 +28,11 @@ class Field:
         return any(issubclass(kind, SecretStr) for kind in kinds)
 
     @property
+    def values(self) -> list[str]:
+        """The texts that the field may have, if they are enumerated."""
+        return list(dict.fromkeys(_enumerated(self.annotation)))
+
+    @property
     def sentence(self) -> str | None:
         """The first sentence of the documentation, without the full stop."""
         if not self.description:
@@ -41,18 +47,19 @@ def fields_at(model: type[BaseModel], trail: Route) -> dict[str, Field]:
     Steps of a trail other than fields are the names of the branches of unions.
     """
     fields: dict[str, Field] = {}
-    for kind in _models_at(model, trail):
+    for kind in models_at(model, trail):
         fields |= _fields(kind)
     return fields
 
 
 def choices_at(model: type[BaseModel], trail: Route, name: str) -> list[str]:
     """Returns the texts that the field `name` accepts in the models that `trail` may lead to."""
-    fields = (_fields(kind).get(name) for kind in _models_at(model, trail))
+    fields = (_fields(kind).get(name) for kind in models_at(model, trail))
     return [text for field in fields if field for text in _literals(field)]
 
 
-def _models_at(model: type[BaseModel], trail: Route) -> list[type[BaseModel]]:
+def models_at(model: type[BaseModel], trail: Route) -> list[type[BaseModel]]:
+    """Returns the models that `trail` may lead to."""
     kinds = [*_alternatives(model)]
     for step in trail:
         tagged = _tagged(kinds, step)
@@ -80,6 +87,18 @@ def _fields(model: type[BaseModel]) -> dict[str, Field]:
         info.alias or name: Field(info.annotation, info.description, info.is_required())
         for name, info in model.model_fields.items()
     }
+
+
+def _enumerated(annotation: Any) -> Iterator[str]:
+    for kind in _alternatives(annotation):
+        if get_origin(kind) is Literal:
+            yield from map(str, get_args(kind))
+        elif kind is bool:
+            yield from ("true", "false")
+        elif isinstance(kind, type) and issubclass(kind, Enum):
+            yield from (str(member.value) for member in kind)
+        elif get_origin(kind) in {list, tuple, set, frozenset}:
+            yield from _enumerated(get_args(kind)[0])
 
 
 def _child_types(kind: Any, step: str | int) -> Iterator[Any]:

@@ -8,13 +8,13 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Protocol
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.core.plugins import BrokenPlugin, BrokenPluginError, load_plugin
+from penstock.core.plugins import BrokenPlugin, BrokenPluginError, entry_points, load_plugin
 from penstock.spec.parsed import Overrides, ParsedPipeline
 from penstock.spec.tree.document import Document
 

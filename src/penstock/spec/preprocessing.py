@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,14 @@ from penstock.core.errors import SpecError
 from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.core.location import Location
 from penstock.core.plugin_files import import_file
-from penstock.core.plugins import BrokenPlugin, BrokenPluginError, failing_place, load_plugin
+from penstock.core.plugins import (
+    BrokenPlugin,
+    BrokenPluginError,
+    entry_points,
+    failing_place,
+    load_plugin,
+)
+from penstock.core.python_permission import CODE, HINT, python_permitted
 from penstock.core.text import did_you_mean
 
 GROUP = "penstock.preprocessors"
@@ -176,6 +183,11 @@ def _find(name: str, base: Path, where: Location) -> Preprocessor:
 
 def _find_in_file(path: Path, name: str, function: str, where: Location) -> Preprocessor:
     found: Any
+    if not python_permitted():
+        raise SpecError(
+            f'the preprocessor "{name}" of a Python file is not permitted on this server',
+            code=CODE, where=where, hint=HINT,
+        )  # fmt: skip
     try:
         with exits_as_exceptions(KeyboardInterrupt):
             found = getattr(import_file(path), function, None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from penstock.core.paths import UserPath
 from penstock.core.retry import Backoff
+from penstock.core.secret import Secret
 from penstock.core.units import ByteSize, Duration, PositiveDuration, byte_count
 from penstock.spec.model_types import StrictModel
 
@@ -96,6 +98,31 @@ class Endpoints(StrictModel):
     """The path of metrics for Prometheus."""
 
 
+def check_endpoint(url: str) -> str:
+    """Returns the base URL of an endpoint of OTLP. Raises ValueError if it is none."""
+    parts = urlsplit(url)
+    try:
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or parts.username is not None or parts.query or parts.fragment:
+        raise ValueError("expected a URL without user and query, such as http://localhost:4318")
+    return url
+
+
+class Telemetry(StrictModel):
+    """Export of metrics, traces and logs by OTLP over HTTP."""
+
+    endpoint: Annotated[str, AfterValidator(check_endpoint)] | None = None
+    """The base URL of the endpoint, such as `http://localhost:4318`.
+
+    By default, and without `penstock run --otlp-endpoint`, nothing is exported."""
+    headers: dict[str, Secret] = {}
+    """Headers of requests, such as `Authorization`."""
+    interval: PositiveDuration = 10.0
+    """The time between two exports of metrics."""
+
+
 class Runtime(StrictModel):
     """Settings of the runtime. No setting but `updating_ttl` changes the result of the pipeline."""
 
@@ -150,3 +177,5 @@ class Runtime(StrictModel):
     """Limits of the dead letters in the state directory."""
     endpoints: Endpoints = Endpoints()
     """Endpoints of the run over HTTP."""
+    telemetry: Telemetry = Telemetry()
+    """Export of metrics, traces and logs by OTLP."""

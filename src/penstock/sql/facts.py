@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from sqlglot import exp
 
@@ -270,9 +270,13 @@ def _is_relation(query: exp.Expr) -> bool:
     return parent is None or isinstance(parent, _RELATIONS)
 
 
+@lru_cache(maxsize=512)
 def parse_facts(
     text: str, dialect: str = DIALECT, functions: UserFunctions = NO_FUNCTIONS
 ) -> Facts:
-    """Returns the facts of a SQL query in a dialect of sqlglot. Never raises."""
+    """Returns the facts of a SQL query in a dialect of sqlglot. Never raises.
+
+    The tree is shared: copy it before a change.
+    """
     tree = parse_sql(_WINDOW.sub(r"`\1`", text) if dialect == DIALECT else text, dialect)
     return Facts(text, tree if isinstance(tree, exp.Query) else None, functions)

@@ -79,13 +79,13 @@ def matches_patterns(case: Case, patterns: Sequence[str]) -> bool:
 
 @contextmanager
 def case_session(
-    packages: Sequence[str] = (), log_file: Path | None = None
+    packages: Sequence[str] = (), log_file: Path | None = None, heap: str = _HEAP
 ) -> Iterator[SparkSession]:
     """Yields a local Spark session with settings for a few rows."""
     from penstock.engine.spark_session.session import session
     from penstock.engine.spark_session.settings import SessionSettings
 
     conf = {**_SETTINGS, **({"spark.jars.packages": ",".join(packages)} if packages else {})}
-    settings = SessionSettings(master="local[2]", conf=conf, log_file=log_file, heap=_HEAP)
+    settings = SessionSettings(master="local[2]", conf=conf, log_file=log_file, heap=heap)
     with session(settings) as spark:
         yield spark

@@ -17,6 +17,7 @@ from penstock.core.errors import (
     raise_all,
 )
 from penstock.core.exits import Interruption, exception_text, exits_as_exceptions
+from penstock.core.python_permission import require_python
 from penstock.core.time_limit import (
     IDLE,
     NoResult,
@@ -86,6 +87,7 @@ class Python(Transform[PythonConfig]):
         cls, config: PythonConfig, context: Context | None = None
     ) -> Component[PythonConfig]:
         """Creates the transform; with `state` one over keys."""
+        require_python("Python code of a transform")
         config = with_declared_state(config, (context or Context()).base)
         if config.state is None:
             return cls(config, context)

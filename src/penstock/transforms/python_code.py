@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.core.errors import OptionError, PlanError
 from penstock.core.exits import exception_text, exits_as_exceptions
+from penstock.core.python_permission import require_python
 from penstock.core.text import did_you_mean
 
 
@@ -44,6 +45,7 @@ def load_code(code: str, function: str, node: str) -> Any:
 
     Raises PlanError with the line of an error in the code.
     """
+    require_python("Python code")
     filename = f"<{node}>"
     scope: dict[str, Any] = {"__name__": f"penstock_{node}"}
     try:
@@ -64,6 +66,7 @@ def import_function(function: str, base: Path) -> Any:
 
     Raises PlanError.
     """
+    require_python("Python code")
     module_name, _, name = function.partition(":")
     if str(base) not in sys.path:
         sys.path.append(str(base))

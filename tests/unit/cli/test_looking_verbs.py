@@ -11,9 +11,9 @@ import pytest
 
 from penstock import app
 from penstock.cli.main import main
-from penstock.cli.new import read_template, template_names
 from penstock.engine.spark_session.memory import Memory
 from penstock.runtime import session
+from penstock.templates import read_template, template_names
 
 PIPELINE = """
 name: shop
@@ -81,7 +81,7 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
         (["describe", "sink"], "Add one of blackhole, clickhouse, delta"),
         (["describe", "source", "csv"], 'Use "csv" as a format.'),
         (["describe", "source", "fles"], 'did you mean "files"?'),
-        (["new"], "Add one of files, generate, kafka, sql, plugin."),
+        (["new"], "Add one of generate, files, sql, nexmark, kafka, clicks, changes, plugin."),
         (["new", "file"], 'did you mean "files"?'),
         (["new", "sql", "--output", "nowhere/a.yaml"], "cannot write"),
         (["check", "nothere.yaml"], "the file nothere.yaml does not exist"),

@@ -14,7 +14,7 @@ from command_line import CommandLine
 from penstock.cli.logs import new_lines
 from server_console import PIPELINE, Console
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("static_checks")]
 
 
 @contextmanager
@@ -56,17 +56,6 @@ def changed(pipeline_directory: Path) -> str:
     text = PIPELINE.format(name="shop") + "\ndescription: a shop\n"
     (hidden / "shop.yaml").write_text(text)
     return str(hidden / "shop.yaml")
-
-
-@pytest.fixture(autouse=True)
-def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the server check without Spark."""
-    from penstock.server.changes import Changes
-
-    check = Changes._check
-    monkeypatch.setattr(
-        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
-    )
 
 
 def test_versions_of_a_pipeline(penstock: Penstock, console: Console, changed: str) -> None:
@@ -142,6 +131,25 @@ def test_wrong_names_and_tokens(penstock: Penstock) -> None:
         assert (code, "invalid-url" in err) == (2, True), url
     code, _, err = penstock("versions", "shop", "--server", "https://example.invalid")
     assert (code, "no-token" in err) == (2, True), "the file is for this machine only"
+
+
+def test_keys_are_rotated(penstock: Penstock) -> None:
+    assert penstock("rotate")[:2] == (0, "0 secrets encrypted with the first key\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [("http://server.invalid", True), ("https://server.invalid", False), ("http://[::1]:1", False),
+     ("http://localhost:1", False), ("HTTP://127.0.0.2:1", True)],
+)  # fmt: skip
+def test_a_token_without_encryption(
+    url: str, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from penstock.cli.server_options import connect
+
+    monkeypatch.setenv("PENSTOCK_TOKEN", "token")
+    connect(url, None)
+    assert ("without encryption" in capsys.readouterr().err) is warned
 
 
 def test_a_server_that_is_down_hangs_or_is_another_one() -> None:

@@ -400,6 +400,17 @@ def test_nan_and_infinity_change_no_other_value(nulls: Any) -> None:
         },
     ]  # fmt: skip
     assert str(JSON.decode(texts, FLOATS).rows.to_pylist()) == str(rows.to_pylist())
+    texts = Json(JsonConfig(nulls="keep", not_finite="null")).encode(rows).payloads
+    assert [json.loads(text) for text in texts.to_pylist()] == [
+        {
+            "x": 1e300, "real": 0.1, "point": {"x": 1.0, "y": None, "f": 0.1},
+            "list": [1.0, None, None], "map": {"NaN": {"q": 1.5}, "Infinity": {"q": None}},
+        },
+        {
+            "x": None, "real": None, "point": {"x": -0.0, "y": 2.0, "f": 3.5},
+            "list": [0.1], "map": {"1.5": {"q": None}},
+        },
+    ]  # fmt: skip
 
 
 def test_times_without_a_zone() -> None:

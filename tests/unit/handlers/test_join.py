@@ -101,3 +101,25 @@ def test_a_plain_join_agrees(
         if anchors[key][2] is None:
             anchors[key][2] = value
     assert sorted(map(str, joined(tolerance, *parts))) == sorted(map(str, expected))
+
+
+@given(st.lists(st.tuples(st.lists(st.tuples(st.integers(0, 9) | st.none(), st.integers(0, 2))),
+                          st.sampled_from("ab")), max_size=6))  # fmt: skip
+def test_batches_on_their_own_have_the_rows_of_single_calls(
+    calls: list[tuple[list[tuple[int | None, int]], str]],
+) -> None:
+    parts = [
+        batch({"g": group}, time=pa.array([t for t, _ in rows], pa.timestamp("s")),
+              k=pa.array([k for _, k in rows], pa.int64()),
+              v=pa.array(range(len(rows)), pa.int64()))
+        for rows, group in calls
+    ]  # fmt: skip
+    parts += [part.drop_columns(["v"]) for part in parts[:1]]
+    handler = Join(["k"], 2)
+    expected = [output for part in parts for output in Join(["k"], 2).handle(part)]
+    outputs = handler.handle_each(parts)
+    assert len(outputs) == len(parts)
+    for output, alone in zip(outputs, expected, strict=True):
+        assert output.equals(alone, check_metadata=True)
+    rows_without_time = sum(len(times) for times, _ in dropped(handler))
+    assert rows_without_time == sum(part["time"].null_count for part in parts)

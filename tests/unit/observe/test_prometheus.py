@@ -20,7 +20,7 @@ HOURLY = {"pipeline": "shop", "query": "hourly"}
 
 
 def scrape(metrics: Metrics) -> dict[str, list[tuple[dict[str, str], float]]]:
-    text = generate_latest(make_registry("shop", "r1", metrics, {})).decode()
+    text = generate_latest(make_registry("shop", metrics)).decode()
     samples: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation
@@ -30,10 +30,10 @@ def scrape(metrics: Metrics) -> dict[str, list[tuple[dict[str, str], float]]]:
 
 
 def test_labels_of_nodes() -> None:
-    metrics = Metrics()
+    metrics = Metrics("r1", {"orders": {"team": "x"}, "out": {}})
     for name in ("orders", "out"):
         metrics.flow(name, "source", "kafka").add(1)
-    registry = make_registry("shop", "r1", metrics, {"orders": {"team": "x"}, "out": {}})
+    registry = make_registry("shop", metrics)
     text = generate_latest(registry).decode()
     lines = [line for line in text.splitlines() if line.startswith("penstock_rows_total")]
     assert [('team="x"' in line, 'node="orders"' in line) for line in lines] == [
@@ -84,13 +84,17 @@ def test_queries_have_durations_state_late_rows_and_a_watermark_delay() -> None:
     for batch in (event(0.04), event(0.3, watermark, late=1), event(400.0, watermark, late=2)):
         progress = progress.add(batch)
     metrics.progress["hourly"] = progress
+    metrics.queries |= {"hourly": Execution(), "daily": Execution()}
     metrics.late["hourly"] = LateCount(exact=True, nodes={"orders": 4, "payments": 0}, by_spark=6)
     metrics.late["daily"] = LateCount(exact=False, nodes={"orders": 0}, by_spark=6)
     found = scrape(metrics)
-    assert found["penstock_batches_total"] == [(HOURLY, 3)]
-    assert found["penstock_batch_duration_seconds_sum"] == [(HOURLY, 400.34)]
+    assert found["penstock_batches_total"][0] == (HOURLY, 3)
+    assert found["penstock_batch_duration_seconds_sum"][0] == (HOURLY, 400.34)
+    assert ({**HOURLY, "phase": "other"}, 400.34) in found["penstock_batch_phase_seconds_total"]
     buckets = {
-        labels["le"]: value for labels, value in found["penstock_batch_duration_seconds_bucket"]
+        labels["le"]: value
+        for labels, value in found["penstock_batch_duration_seconds_bucket"]
+        if labels["query"] == "hourly"
     }
     assert (buckets["0.05"], buckets["0.25"], buckets["0.5"]) == (1, 1, 2)
     assert (buckets["300.0"], buckets["+Inf"]) == (2, 3)
@@ -109,6 +113,7 @@ def test_a_query_without_event_time_and_state_has_neither() -> None:
     metrics = Metrics()
     first = {"durationMs": {}, "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}}
     metrics.progress["copy"] = QueryProgress().add(first)
+    metrics.queries["copy"] = Execution()
     found = scrape(metrics)
     assert found["penstock_batches_total"] == [({"pipeline": "shop", "query": "copy"}, 1)]
     for name in ("watermark_delay_seconds", "state_rows", "late_rows_total"):
@@ -116,7 +121,7 @@ def test_a_query_without_event_time_and_state_has_neither() -> None:
 
 
 def test_the_run_has_an_identity_restarts_and_failures() -> None:
-    metrics = Metrics()
+    metrics = Metrics("r1")
     metrics.restarts = 3
     metrics.queries["hourly"] = Execution(state="failed", code="unavailable")
     found = scrape(metrics)

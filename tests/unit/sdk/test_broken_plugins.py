@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -20,6 +19,13 @@ sinks: {out: {type: blackhole, from: s, frmat: json}}
 """
 
 
+class Package(NamedTuple):
+    """An installed package."""
+
+    name: str
+    version: str
+
+
 class Entry(EntryPoint):
     """An entry point of a package with a fault."""
 
@@ -28,7 +34,7 @@ class Entry(EntryPoint):
 
     @property
     def dist(self) -> Any:
-        return SimpleNamespace(name="penstock-other", version="1.0")
+        return Package("penstock-other", "1.0")
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import pytest
 
 from penstock import app
 from penstock.cli.main import main
+from penstock.core import plugins
 from penstock.core.errors import UserError, flatten_errors
 from penstock.plan.plugins import broken_plugins
 from penstock.sdk import registry
@@ -65,6 +66,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
 def _clear_entries() -> None:
     registry.installed.cache_clear()
     registry.entries.cache_clear()
+    plugins.entry_points.cache_clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from server_console import PIPELINE, Console, add_pipeline, wait_for
 
@@ -22,6 +21,23 @@ sinks:
 """
 
 pytestmark = pytest.mark.slow
+
+
+def test_an_editor_is_answered(console: Console) -> None:
+    text = "sources:\n  a: {type: impuls}\nsinks:\n  o: {type: print, from: }\n"
+    path = f"pipelines/{console.id()}"
+    for prefix, name in ((path, {}), ("", {"name": "draft"})):
+        prefix = f"{prefix}/".removeprefix("/")
+        found = console.post(f"{prefix}complete", {"text": text, "line": 4, "column": 26, **name})
+        assert [item["label"] for item in found["items"]] == ["a"]
+        found = console.post(f"{prefix}hover", {"text": text, "line": 4, "column": 14, **name})
+        assert "standard output" in found["hover"]["text"]
+        found = console.post(f"{prefix}hover", {"text": text, "line": 1, "column": 400, **name})
+        assert found["hover"] is None or found["hover"]["text"]
+        for place in ({"line": 0, "column": 1}, {"line": 1, "column": 10**9}, {"line": 1}):
+            console.post(f"{prefix}hover", {"text": text, **place, **name}, status=422)
+    (error, *_) = console.post(f"{path}/check", {"text": text})["errors"]
+    assert error["fixes"][0]["edits"][0]["text"] == "impulse"
 
 
 def test_a_check_has_the_span_and_the_hint(console: Console, pipeline_directory: Path) -> None:
@@ -100,24 +116,10 @@ def test_logs_are_of_a_run_and_a_level(console: Console, pipeline_directory: Pat
     assert console.get(f"pipelines/{id}/logs", params={"text": "nothing of it"}) == []
 
 
-def test_metrics_are_those_of_prometheus(console: Console) -> None:
-    console.post(f"pipelines/{console.id()}/start")
-    console.await_health("running")
-    text = console.client.get("/metrics").text
-    samples = {
-        (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    node = ("generate", "orders", "shop", "source")
-    assert samples["penstock_rows_total", *node] == 3
-    assert samples["penstock_lag", *sorted((*node, "records"))] == 7
-    assert samples["penstock_pipeline_state", "running", "shop"] == 1
-
-
 def test_no_dead_letters(console: Console) -> None:
     found = console.get(f"pipelines/{console.id()}/dead-letters")
-    assert found == {"total": 0, "counts": [], "letters": []}
+    assert (found["total"], found["counts"], found["letters"]) == (0, [], [])
+    assert found["places"]["out"] == {"file": "shop.yaml", "line": 6}, "the line of a node"
     answer = console.client.get(f"/api/v1/pipelines/{console.id()}/dead-letters/abc")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (404, "no-dead-letter")
 

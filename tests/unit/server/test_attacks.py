@@ -62,15 +62,10 @@ def _with(path: str, **values: str) -> str:
     return path
 
 
+@pytest.mark.usefixtures("static_checks")
 def test_concurrent_changes_have_different_numbers(
-    console: Console, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
+    console: Console, pipeline_directory: Path
 ) -> None:
-    from penstock.server.changes import Changes
-
-    check = Changes._check
-    monkeypatch.setattr(
-        Changes, "_check", lambda self, file, text, level: check(self, file, text, "static")
-    )
     path, text = f"/api/v1/pipelines/{console.id()}", PIPELINE.format(name="shop")
     calls = [("apply", {"text": f"{text}# {number}"}) for number in range(6)]
     calls += [(word, {}) for word in ("start", "stop", "restart")] * 3

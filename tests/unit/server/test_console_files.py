@@ -36,9 +36,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
 
 def _client(directory: Path) -> TestClient:
-    nothing: Any = None
+    nothing: Any = dict.fromkeys(Parts.__dataclass_fields__)
     settings = Settings(directory, directory / "data")
-    parts = Parts(settings, nothing, nothing, nothing, nothing, Silent())
+    parts = Parts(**{**nothing, "settings": settings, "log": Silent()})
     return TestClient(
         make_application(parts), base_url="http://localhost", raise_server_exceptions=False
     )

@@ -46,7 +46,7 @@ def test_every_route_requires_a_right(console: Console, stranger: TestClient) ->
     ]
     assert len(protected) > 25
     for method, path in [*protected, ("GET", PREFIX + "/openapi.json")]:
-        filled = path.format(id=console.id(), number=1, letter="a", name="a")
+        filled = path.format(id=console.id(), number=1, letter="a", name="a", share="a")
         answer = stranger.request(method, filled, json={})
         assert answer.status_code == 401, f"{method} {path}"
 
@@ -230,9 +230,13 @@ def test_expired_tokens(tmp_path: Path) -> None:
 
 def test_runs_inherit_permitted_variables_only(server_settings: Settings) -> None:
     environment = {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "hidden", "SHOP": "x"}
-    environment["PENSTOCK_TOKEN"] = "of an administrator"
-    assert child_environment(server_settings, environment) == {"PATH": "/bin"}
+    for name in ("PENSTOCK_TOKEN", "PENSTOCK_KEYS", "PENSTOCK_STORE"):
+        environment[name] = "of an administrator"
+    own = {"PATH": "/bin", "PENSTOCK_FUNCTIONS": str(server_settings.functions)}
+    assert child_environment(server_settings, environment) == own
     permitted = replace(server_settings, environment=("SHOP",))
-    assert child_environment(permitted, environment) == {"PATH": "/bin", "SHOP": "x"}
+    assert child_environment(permitted, environment) == {**own, "SHOP": "x"}
+    without = replace(server_settings, python=False)
+    assert child_environment(without, environment)["PENSTOCK_NO_PYTHON"] == "1"
     with pytest.raises(UserError, match="SHOPS"):
         child_environment(replace(server_settings, environment=("SHOPS",)), environment)

@@ -79,4 +79,7 @@ HANDLERS: list[tuple[str, dict[str, Any]]] = [
       "unit": "1000000us", "neighbourhood": "2s", "no_wait": False}),
     ("{type: dispatch, handler: {type: window, period: 5, every: 5}}",
      {"handler": {"type": "window", "period": "5s", "every": "5s"}}),
+    ("{type: pipeline, handlers: [{type: pipeline, handlers: [{type: sort, columns: [k]}]}]}",
+     {"type": "sort", "by": ["k"]}),
+    ("{type: log, level: debug}, {type: sort, columns: [k]}", {"type": "sort", "by": ["k"]}),
 ]  # fmt: skip

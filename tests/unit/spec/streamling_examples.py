@@ -6,7 +6,7 @@ from typing import Any
 
 Example = tuple[str, dict[str, dict[str, Any]]]
 REGISTRY = {"url": "http://localhost:18081"}
-JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+JSON = {"type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null"}
 WRITTEN = {**JSON, "binary": "hex"}
 POSTGRES = {
     "url": "postgresql://127.0.0.1:5432/postgres",
@@ -113,13 +113,16 @@ SOURCES: list[Example] = [
                 "publication": "q", "tls": {"verify": False, "verify_hostname": False},
             },
             "transforms.n_kinds": {"set": {"_gs_op": "_op"}},
-            "transforms.n": {"type": "filter", "where": "_gs_op <> 'ub'"},
+            "transforms.n": {"type": "drop", "columns": ["_op"]},
         },
     ),
     (
         "{type: postgres_cdc_source, host: h, database: d, username: u, table: t, slot_name: s, "
-        "publication_name: q, emit_update_before_row: 'false'}",
-        {"transforms.n_kinds": {"set": {"_gs_op": "_op"}}},
+        "publication_name: q, emit_update_before_row: 'true'}",
+        {
+            "sources.n_records": {"before_updates": True},
+            "transforms.n_kinds": {"set": {"_gs_op": "CASE WHEN _op = 'ub' THEN 'd' ELSE _op END"}},
+        },
     ),
     (
         "{type: acme.orders, primary_key: id, options: {interval: 5s}, telemetry: "
@@ -308,11 +311,11 @@ SINKS: list[Example] = [
     ),
     (
         "{type: mysql_sink, from: i, primary_key: id, host: h, port: 3307, database: d, user: u, "
-        "password: p, table: t, sslmode: required, options: {batch_size: 9, on_conflict: update}}",
+        "password: p, table: t, sslmode: required, options: {batch_size: 9, on_conflict: nothing}}",
         {"sinks.n": {
             "type": "mysql", "url": "mysql://h:3307/d", "table": "t", "mode": "upsert",
             "auth": {"username": "u", "password": "p"}, "primary_key": ["id"],
-            "tls": {"verify": False, "verify_hostname": False},
+            "tls": {"verify": False, "verify_hostname": False}, "on_conflict": "nothing",
         }},
     ),
     (

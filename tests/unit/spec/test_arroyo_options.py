@@ -15,7 +15,7 @@ from penstock.spec.dialects.arroyo.formats import COMMON, OF_FORMATS
 from penstock.spec.documents.reading import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
-WRITTEN = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+WRITTEN = {"type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null"}
 SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "kafka": (
         "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', format = 'json', "
@@ -154,7 +154,7 @@ SINKS |= {
         "format = 'debezium_json', 'json.include_schema' = 'true'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
          "format": {"type": "debezium_json", "wrapper": "connect", "timestamps": "millis",
-                    "decimals": "bytes"}},
+                    "not_finite": "null", "decimals": "bytes"}},
     ),
 }  # fmt: skip
 KAFKA = "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't'"
@@ -373,13 +373,14 @@ SINKS |= {
     "milliseconds": (
         f"{KAFKA}, format = 'json', 'json.timestamp_format' = 'UnixMillis'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
-         "format": {"type": "json", "nulls": "keep", "timestamps": "millis"}},
+         "format": {"type": "json", "nulls": "keep", "timestamps": "millis",
+                    "not_finite": "null"}},
     ),
     "changes in RFC 3339": (
         f"{KAFKA}, format = 'debezium_json', 'json.timestamp_format' = 'RFC3339'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
          "format": {"type": "debezium_json", "timestamps": "iso", "timestamp_zone": "none",
-                    "decimals": "bytes"}},
+                    "not_finite": "null", "decimals": "bytes"}},
     ),
     "delta": (
         "connector = 'delta', path = 's3::http://h:9000/b/k', format = 'parquet', "
@@ -614,3 +615,19 @@ def test_metadata_as_a_function(tmp_path: Path) -> None:
     script = f"CREATE TABLE a (id INT, {column}) WITH ({KAFKA}, format = 'json');\nSELECT o FROM a"
     source = nodes(tmp_path, script, "sources")
     assert (source["metadata"], source["metadata_types"]) == ({"o": "offset"}, {"o": "BIGINT"})
+
+
+def test_options_without_effect_are_warnings(tmp_path: Path) -> None:
+    script = (
+        "CREATE TABLE i (a INT) WITH (connector = 'sse', endpoint = 'http://h', format = 'json', "
+        "framing = 'newline', 'framing.newline.max_length' = 9, event_time_field = 'a');\n"
+        "CREATE TABLE o (a INT) WITH (connector = 'filesystem', path = 'x', format = 'parquet', "
+        "type = 'sink', 'filename.strategy' = 'ulid', 'filename.prefix' = 'p');\n"
+        "INSERT INTO o SELECT a FROM i;\n"
+    )
+    (tmp_path / "x.sql").write_text(script)
+    warnings = load([tmp_path / "x.sql"]).warnings
+    assert [(each.code, each.message.partition(": ")[0]) for each in warnings] == [
+        ("unused-option", 'the option "framing.newline.max_length" has no effect'),
+        ("unused-option", 'the option "filename.strategy" has no effect'),
+    ]

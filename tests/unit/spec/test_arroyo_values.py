@@ -36,7 +36,12 @@ def test_true(tmp_path: Path, value: str) -> None:
 @pytest.mark.parametrize("value", ["'no'", "'false'", "FALSE"])
 def test_false(tmp_path: Path, value: str) -> None:
     found = node(tmp_path, f"{KAFKA}, 'json.unstructured' = {value}", "sinks")
-    assert found["format"] == {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+    assert found["format"] == {
+        "type": "json",
+        "nulls": "keep",
+        "timestamp_zone": "none",
+        "not_finite": "null",
+    }
 
 
 def test_a_bare_column_keeps_its_case(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_every_option_has_an_example() -> None:
         (consumers.CONSUMERS, examples.CONSUMERS), (handlers.HANDLERS, examples.HANDLERS),
     ):  # fmt: skip
         texts = [text.replace("PARSER", examples.PARSER) for text, _ in shown]
-        maps = [YAML(typ="safe").load(text) for text in texts]
+        maps = [each for text in texts for each in YAML(typ="safe").load(f"[{text}]")]
         known = {(each["type"], name) for each in maps for name in each}
         needed = {
             (type_, option.name)

@@ -40,3 +40,22 @@ def test_pipeline(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     converted.write_text(convert([str(file)]))
     again = app.plan([converted])
     assert {*again.nodes} == {*plan.nodes}
+
+
+def test_declared_integers_of_many_digits_have_operators(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yaml").write_text(
+        """\
+sources:
+  events: {type: kafka, topic: t, data_format: json, schema: {id: int64, wei: "decimal(78)",
+           tip: "decimal256(76, 0)", price: "decimal(50, 2)"}}
+transforms:
+  same: {type: sql, primary_key: id, sql: "SELECT id, wei AS paid, tip, price FROM events"}
+  made: {type: sql, primary_key: id, sql: "SELECT id, paid + tip * 2 AS total FROM same
+         WHERE paid > 10"}
+sinks:
+  out: {type: print, from: made}
+"""
+    )
+    text = convert([str(tmp_path / "pipeline.yaml")])
+    assert "i256_add(paid, i256_mul(tip, 2)) AS total" in text
+    assert "i256_compare(paid, 10) > 0" in text

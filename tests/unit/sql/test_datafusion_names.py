@@ -107,7 +107,7 @@ def test_name(context: datafusion.SessionContext, text: str) -> None:
         ("SELECT v + 1 FROM t, u", "SELECT v + 1 AS `v + Int64(1)` FROM t, u"),
         ("SELECT v AS Total FROM t", "SELECT v AS total FROM t"),
         ('SELECT v AS "Total" FROM t', "SELECT v AS `Total` FROM t"),
-        ("SELECT v::INT, v::TEXT FROM t", "SELECT v::INT AS `t.v`, v::TEXT FROM t"),
+        ("SELECT v::INT, v::TEXT FROM t", "SELECT v::INT AS `t.v`, arroyo_text(v) FROM t"),
         ("SELECT x.a FROM (SELECT s.a FROM t) AS x", "SELECT x.a FROM (SELECT s.a FROM t) AS x"),
         ("SELECT tumble(INTERVAL '1 day'), count(*) FROM t GROUP BY 1",
          "SELECT tumble(INTERVAL '1 day'), count(*) AS `count(*)` FROM t GROUP BY 1"),

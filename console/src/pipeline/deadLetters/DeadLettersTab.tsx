@@ -1,7 +1,7 @@
 import { Button, Group, Stack } from "@mantine/core";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
-import type { Summary } from "../../api/types";
+import type { Detail } from "../../api/types";
 import { isActive } from "../../format/health";
 import { plural } from "../../format/numbers";
 import { AskButton } from "../../parts/AskButton";
@@ -9,20 +9,22 @@ import { Empty } from "../../parts/Empty";
 import { ErrorNotice } from "../../parts/ErrorNotice";
 import { Loading } from "../../parts/Loading";
 import { useMay } from "../../session/SessionProvider";
+import { FailingLine } from "./FailingLine";
 import { LetterCounts } from "./LetterCounts";
 import { LetterList } from "./LetterList";
 import { ReplayResult } from "./ReplayResult";
 import { useLetters, useRemove, useReplay } from "./useLetters";
 
 /** The dead letters of a pipeline, by node and code: payloads, replay and removal. */
-export default function DeadLettersTab({ pipeline }: { pipeline: Summary }) {
+export default function DeadLettersTab({ pipeline }: { pipeline: Detail }) {
   const [search, setSearch] = useSearchParams();
   const [node, code] = [search.get("node"), search.get("code")];
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(() => new Set(search.get("letter") ? [search.get("letter")!] : []));
   const letters = useLetters(pipeline.id, node, code);
   const remove = useRemove(pipeline.id);
   const replay = useReplay(pipeline.id);
   const mayOperate = useMay("operate");
+  const mayEdit = useMay("edit");
   if (letters.isError && !letters.data) return <ErrorNotice error={letters.error} onRetry={() => letters.refetch()} />;
   if (!letters.data) return <Loading />;
   const active = isActive(pipeline.health.state);
@@ -53,7 +55,7 @@ export default function DeadLettersTab({ pipeline }: { pipeline: Summary }) {
       {replay.data && <ReplayResult result={replay.data} />}
       <div className="surface">
         {letters.data.letters.length ? (
-          <LetterList letters={letters.data.letters} total={letters.data.total} chosen={chosen} onChoose={mayOperate ? setChosen : undefined} />
+          <LetterList pipeline={pipeline.id} letters={letters.data.letters} total={letters.data.total} chosen={chosen} open={search.get("letter")} failing={(letter) => <FailingLine id={pipeline.id} letter={letter} text={pipeline.text} place={letters.data.places[letter.node]} mayEdit={mayEdit} />} onChoose={mayOperate ? setChosen : undefined} />
         ) : (
           <Empty title="No dead letters">Records that a pipeline cannot process appear here, with their reason and payload.</Empty>
         )}

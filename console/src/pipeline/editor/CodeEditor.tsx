@@ -1,13 +1,14 @@
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { Annotation, EditorState } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
-import { basicSetup } from "codemirror";
 import { type Ref, useEffect, useImperativeHandle, useRef } from "react";
 import type { Problem } from "../../api/types";
 import { appearance } from "./appearance";
 import { diagnosticsOf, fixKeys } from "./diagnostics";
-import { syntaxOf } from "./languages";
+import { languageService, type Subject } from "./language";
+import { loadSyntax, syntax } from "./languages";
 import { spanOf } from "./positions";
+import { setup } from "./setup";
 
 /** Marks a text that the page has set, which is no edit of the user. */
 const fromPage = Annotation.define<boolean>();
@@ -19,13 +20,16 @@ interface Props {
   language: string;
   text: string;
   readOnly?: boolean;
+  subject?: Subject;
   errors: Problem[];
   warnings: Problem[];
   onChange: (text: string) => void;
 }
 
-/** A text editor with marks at problems. Tab leaves the editor; Ctrl-. applies the next fix. */
-export function CodeEditor({ ref, label, language, text, readOnly, errors, warnings, onChange }: Props) {
+/** A text editor with marks at problems. Tab leaves the editor; Ctrl-. applies the next fix.
+ *
+ * With a `subject` it has completion and documentation. */
+export function CodeEditor({ ref, label, language, text, readOnly, subject, errors, warnings, onChange }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const changed = useRef(onChange);
@@ -36,9 +40,9 @@ export function CodeEditor({ ref, label, language, text, readOnly, errors, warni
       parent: place.current!,
       doc: text,
       extensions: [
-        keymap.of(fixKeys), basicSetup, syntaxOf(language), lintGutter(), appearance,
+        keymap.of(fixKeys), subject && !readOnly ? languageService(subject) : [], setup, syntax, lintGutter(), appearance,
         EditorState.readOnly.of(Boolean(readOnly)),
-        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys" }),
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": "editor-keys", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           const byUser = update.transactions.some((each) => each.docChanged && !each.annotation(fromPage));
           if (byUser) changed.current(update.state.doc.toString());
@@ -46,8 +50,9 @@ export function CodeEditor({ ref, label, language, text, readOnly, errors, warni
       ],
     });
     view.current = created;
+    void loadSyntax(created, language);
     return () => created.destroy();
-  }, [language, readOnly, label]);
+  }, [language, readOnly, label, subject?.path, subject?.name]);
 
   useEffect(() => {
     const current = view.current!;

@@ -6,7 +6,7 @@ const modifier = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl";
 export function EditorKeys() {
   return (
     <p id="editor-keys" className={classes.keys}>
-      <kbd>F8</kbd> next problem · <kbd>{modifier} .</kbd> apply the suggestion · <kbd>{modifier} F</kbd> search
+      <kbd>F8</kbd> next problem · <kbd>{modifier} .</kbd> apply the fix · <kbd>Ctrl Space</kbd> complete · <kbd>{modifier} F</kbd> search
     </p>
   );
 }

@@ -1,29 +1,37 @@
 import { Button, SegmentedControl, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
 import { pipelinePath, useApply, useVersions } from "../../api/queries";
 import type { CheckResult, Detail, Problem } from "../../api/types";
 import { isActive } from "../../format/health";
+import { Loading } from "../../parts/Loading";
 import { Notice } from "../../parts/Notice";
 import { useMay } from "../../session/SessionProvider";
 import { ApplyError } from "./ApplyError";
 import { CheckStatus } from "./CheckStatus";
 import { CodeEditor, type EditorHandle } from "./CodeEditor";
-import { DifferenceView } from "./DifferenceView";
 import { setDraft, useDraft } from "./drafts";
 import classes from "./Editor.module.css";
 import { EditorKeys } from "./EditorKeys";
 import { PlanResult } from "./PlanResult";
 import { ProblemList } from "./ProblemList";
 import { useCheck } from "./useCheck";
+import { DraftPanels } from "../preview/DraftPanels";
 
+const DifferenceView = lazy(() => import("./DifferenceView"));
 const NONE: Problem[] = [];
+const NO_NODES = {};
 
 /** The text of a pipeline: edit, check, compare with the applied version, apply. */
 export default function EditorTab({ detail }: { detail: Detail }) {
   const { id, name, language } = detail;
   const mayEdit = useMay("edit");
+  const mayData = useMay("data");
+  const [search] = useSearchParams();
+  const letter = search.get("letter");
+  const line = Number(search.get("line"));
   const draft = useDraft(id);
   const versions = useVersions(id);
   const [view, setView] = useState("text");
@@ -39,6 +47,10 @@ export default function EditorTab({ detail }: { detail: Detail }) {
     mutationFn: () => api.post<CheckResult>(`${pipelinePath(id)}/check`, { text, level: "plan" }),
   });
   const pending = text !== file || detail.changed;
+
+  useEffect(() => {
+    if (line) editor.current?.show({ code: "", message: "", line });
+  }, [line]);
 
   function change(next: string): void {
     setDraft(id, next === file ? null : { text: next, base });
@@ -81,9 +93,11 @@ export default function EditorTab({ detail }: { detail: Detail }) {
         </div>
         <div className={classes.text}>
           {view === "text" ? (
-            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
+            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} subject={{ path: pipelinePath(id) }} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
           ) : (
-            <DifferenceView label={`Difference of ${name} to the applied version`} language={language} before={applied} after={text} />
+            <Suspense fallback={<Loading />}>
+              <DifferenceView label={`Difference of ${name} to the applied version`} language={language} before={applied} after={text} />
+            </Suspense>
           )}
         </div>
         <ProblemList errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onShow={show} />
@@ -97,6 +111,9 @@ export default function EditorTab({ detail }: { detail: Detail }) {
         )}
       </section>
       {mayEdit && <EditorKeys />}
+      {mayEdit && mayData && (
+        <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} letter={letter ? { id, letter } : undefined} />
+      )}
       {plan.data && <PlanResult result={plan.data} />}
       {plan.isError && <ApplyError error={plan.error} name={name} busy={false} onFresh={() => send(true)} />}
       {apply.isError && <ApplyError error={apply.error} name={name} busy={apply.isPending} onFresh={() => send(true)} />}

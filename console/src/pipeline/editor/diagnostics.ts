@@ -1,13 +1,9 @@
-/** Problems of a check as marks in the editor, with a fix for "did you mean". */
+/** Problems of a check as marks in the editor, with their fixes. */
 import { type Diagnostic, forEachDiagnostic } from "@codemirror/lint";
 import type { Text } from "@codemirror/state";
 import type { EditorView, KeyBinding } from "@codemirror/view";
-import type { Problem } from "../../api/types";
-import { spanOf } from "./positions";
-
-const SUGGESTION = /did you mean "([^"]+)"/i;
-
-export const suggestionOf = (problem: Problem): string | null => SUGGESTION.exec(problem.hint ?? "")?.[1] ?? null;
+import type { Fix, Problem } from "../../api/types";
+import { indexOf, spanOf } from "./positions";
 
 export function diagnosticsOf(problems: Problem[], severity: "error" | "warning", document: Text): Diagnostic[] {
   return problems.flatMap((problem) => {
@@ -21,16 +17,15 @@ function messageOf({ message, hint }: Problem): string {
 }
 
 function actionsOf(problem: Problem): Diagnostic["actions"] {
-  const suggestion = suggestionOf(problem);
-  if (suggestion === null) return [];
-  return [{ name: `Change to ${suggestion}`, apply: (view, from, to) => replace(view, from, to, suggestion) }];
+  return problem.fixes?.map((fix) => ({ name: fix.title, apply: (view) => apply(view, fix) }));
 }
 
-/** Replaces a span, and keeps its quotation marks. */
-export function replace(view: EditorView, from: number, to: number, text: string): void {
-  const quote = /^["'`]/.exec(view.state.sliceDoc(from, to))?.[0];
-  const quoted = quote && view.state.sliceDoc(to - 1, to) === quote ? quote + text + quote : text;
-  view.dispatch({ changes: { from, to, insert: quoted }, selection: { anchor: from + quoted.length }, scrollIntoView: true });
+function apply(view: EditorView, fix: Fix): void {
+  const { doc } = view.state;
+  const changes = view.state.changes(fix.edits.map(({ range, text }) => ({ from: indexOf(range.start, doc), to: indexOf(range.end, doc), insert: text })));
+  const [first] = fix.edits;
+  const anchor = first ? changes.mapPos(indexOf(first.range.end, doc), 1) : undefined;
+  view.dispatch({ changes, selection: anchor === undefined ? undefined : { anchor }, scrollIntoView: true });
   view.focus();
 }
 

@@ -1,6 +1,6 @@
 /** The places of problems in a document. The API counts characters, the editor UTF-16 units. */
 import type { Text } from "@codemirror/state";
-import type { Problem } from "../../api/types";
+import type { Position, Problem } from "../../api/types";
 
 export interface Span { from: number; to: number }
 
@@ -14,4 +14,16 @@ export function spanOf(problem: Problem, document: Text): Span | null {
   const from = line.from + characters.slice(0, start).join("").length;
   const to = line.from + characters.slice(0, end).join("").length;
   return from < to ? { from, to } : { from: line.from, to: Math.max(line.to, line.from) };
+}
+
+/** Returns the position of an index: line and character, from 1. */
+export function positionOf(index: number, document: Text): Position {
+  const line = document.lineAt(index);
+  return { line: line.number, column: [...line.text.slice(0, index - line.from)].length + 1 };
+}
+
+/** Returns the index of a position; one beyond its line is the end of the line. */
+export function indexOf({ line, column }: Position, document: Text): number {
+  const found = document.line(Math.min(line, document.lines));
+  return found.from + [...found.text].slice(0, column - 1).join("").length;
 }

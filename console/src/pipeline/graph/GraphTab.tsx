@@ -5,6 +5,8 @@ import { Link, useSearchParams } from "wouter";
 import type { Detail } from "../../api/types";
 import { Empty } from "../../parts/Empty";
 import { Loading } from "../../parts/Loading";
+import { useMay } from "../../session/SessionProvider";
+import { TapPanel } from "../tap/TapPanel";
 import classes from "./GraphTab.module.css";
 import { NodePanel } from "./NodePanel";
 import { NodeTable } from "./NodeTable";
@@ -18,6 +20,10 @@ export default function GraphTab({ detail }: { detail: Detail }) {
   const [search, setSearch] = useSearchParams();
   const [selected, setSelected] = useState<string | null>(null);
   const view = search.get("view") ?? (narrow || detail.nodes.length > LARGE ? "list" : "graph");
+  const mayData = useMay("data");
+  const runs = detail.owner !== null;
+  const tapped = search.get("tap");
+  const tap = (name: string | null) => setSearch((last) => { name === null ? last.delete("tap") : last.set("tap", name); return last; }, { replace: true });
   const node = detail.nodes.find((each) => each.name === selected);
   if (!detail.nodes.length) {
     return (
@@ -31,7 +37,7 @@ export default function GraphTab({ detail }: { detail: Detail }) {
   return (
     <>
       <div className={classes.tools}>
-        <SegmentedControl size="xs" aria-label="View" value={view} onChange={(next) => setSearch({ view: next }, { replace: true })} data={[{ value: "graph", label: "Graph" }, { value: "list", label: "List" }]} />
+        <SegmentedControl size="xs" aria-label="View" value={view} onChange={(next) => setSearch((last) => { last.set("view", next); return last; }, { replace: true })} data={[{ value: "graph", label: "Graph" }, { value: "list", label: "List" }]} />
       </div>
       <div className={classes.split} data-open={Boolean(node)}>
         <div className={`surface ${classes.canvas}`} data-view={view}>
@@ -43,8 +49,9 @@ export default function GraphTab({ detail }: { detail: Detail }) {
             <NodeTable detail={detail} selected={selected} onSelect={setSelected} />
           )}
         </div>
-        {node && <NodePanel node={node} numbers={detail.numbers?.nodes[node.name]} onClose={() => setSelected(null)} />}
+        {node && <NodePanel node={node} numbers={detail.numbers?.nodes[node.name]} onTap={mayData && runs && tapped !== node.name ? () => tap(node.name) : undefined} onClose={() => setSelected(null)} />}
       </div>
+      {tapped && mayData && <TapPanel key={tapped} id={detail.id} node={tapped} runs={runs} onClose={() => tap(null)} />}
     </>
   );
 }

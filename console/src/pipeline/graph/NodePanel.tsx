@@ -1,13 +1,13 @@
-import { CloseButton } from "@mantine/core";
+import { Button, CloseButton } from "@mantine/core";
 import type { NodeFacts, NodeNumbers } from "../../api/types";
 import { bytes, count, plural, rate } from "../../format/numbers";
 import { Time } from "../../parts/Time";
 import classes from "./GraphTab.module.css";
 
-interface Props { node: NodeFacts; numbers?: NodeNumbers; onClose: () => void }
+interface Props { node: NodeFacts; numbers?: NodeNumbers; onTap?: () => void; onClose: () => void }
 
 /** The facts, the numbers and the columns of a node. */
-export function NodePanel({ node, numbers, onClose }: Props) {
+export function NodePanel({ node, numbers, onTap, onClose }: Props) {
   const facts: [string, React.ReactNode][] = [
     ["Rows", numbers && numbers.kind !== "transform" ? `${count(numbers.rows)} · ${rate(numbers.rows_per_second)}/s` : null],
     ["Size", numbers?.bytes != null ? bytes(numbers.bytes) : null],
@@ -40,6 +40,7 @@ export function NodePanel({ node, numbers, onClose }: Props) {
           </div>
         ))}
       </dl>
+      {onTap && <Button size="xs" variant="default" mb={12} onClick={onTap}>Show rows now</Button>}
       {node.columns && (
         <>
           <div className="quiet">{plural(node.columns.length, "column")}</div>

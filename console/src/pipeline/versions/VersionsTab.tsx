@@ -8,7 +8,7 @@ import { Loading } from "../../parts/Loading";
 import { Notice } from "../../parts/Notice";
 import { useMay } from "../../session/SessionProvider";
 import { ApplyError } from "../editor/ApplyError";
-import { DifferenceView } from "../editor/DifferenceView";
+import DifferenceView from "../editor/DifferenceView";
 import { VersionList } from "./VersionList";
 import classes from "./Versions.module.css";
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -19,21 +20,22 @@ from penstock.cli.shell.commands import COMMANDS
 from penstock.cli.shell.input import is_complete
 from penstock.cli.shell.shell import Shell
 from penstock.core.files.private_files import open_private
-from penstock.spec.script.statements import CreateTable
+from penstock.language.document import Document as Script
+from penstock.language.relations import Relations
+from penstock.language.script import read_statements, script_relations
+from penstock.language.script_completion import ScriptCompleter
 
-KEYWORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "JOIN", "LEFT JOIN", "ON", "AS", "AND", "OR",
-    "CREATE TABLE", "CREATE VIEW", "INSERT INTO", "WITH", "SET", "CAST", "INTERVAL",
-    "WATERMARK FOR", "PRIMARY KEY", "UNION ALL", "CASE", "WHEN", "THEN", "ELSE", "END",
-    "CREATE FUNCTION", "SHOW TABLES", "SHOW VIEWS", "SHOW FUNCTIONS", "SHOW CREATE TABLE",
-    "DESCRIBE", "EXPLAIN", "DROP TABLE", "DROP VIEW", "RESET", "LIMIT", "VALUES",
-    "IF EXISTS", "IF NOT EXISTS", "connector", "format", "exit", "quit", "help",
+WORDS = (
+    "SHOW TABLES", "SHOW VIEWS", "SHOW FUNCTIONS", "SHOW CREATE TABLE", "DESCRIBE", "EXPLAIN",
+    "DROP TABLE", "DROP VIEW", "RESET", "exit", "quit", "help",
 )  # fmt: skip
+"""The statements of a shell that scripts do not have."""
 PROMPT, CONTINUATION = "penstock> ", "       -> "
+_FIELD = re.compile(r"\$\d|\$\{\d(?::[^}]*)?\}")
 
 
-class NameCompleter(Completer):
-    """A completer of commands, keywords, tables, views and declared columns."""
+class ScriptInputCompleter(Completer):
+    """A completer of commands, and of statements after the definitions of the shell."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
@@ -43,21 +45,29 @@ class NameCompleter(Completer):
         if text.startswith("\\") and " " not in text:
             yield from _matches(text, COMMANDS)
             return
-        word = document.get_word_before_cursor()
-        if word:
-            yield from _matches(word, [*self._names(), *KEYWORDS])
+        yield from self._in_script(document)
+        word = document.get_word_before_cursor(WORD=True)
+        if word and text.strip() == word:
+            yield from _matches(word, WORDS)
 
-    def _names(self) -> Iterator[str]:
-        for entry in self._shell.definitions.tables():
-            statement = entry.statement
-            yield from ([statement.name.value] if hasattr(statement, "name") else [])
-            if isinstance(statement, CreateTable):
-                yield from (column.name.value for column in statement.columns.columns)
+    def _in_script(self, document: Document) -> Iterator[Completion]:
+        """Yields the proposals of the language service. Fields of snippets are left out."""
+        before = "".join(f"{each.text};\n" for each in self._shell.definitions.tables())
+        script = Script(Path("shell.sql"), before + document.text)
+        statements = list(read_statements(script.text))
+        relations = Relations(script_relations(script.text, statements))
+        index = len(before) + document.cursor_position
+        found = ScriptCompleter(script, statements, relations).complete(index)
+        if found is None:
+            return
+        start = script.index(found.range.start) - index
+        for item in found.items:
+            text = _FIELD.sub("", item.label if item.kind == "snippet" else item.text)
+            yield Completion(text, start, display=item.label, display_meta=item.detail)
 
 
-def _matches(word: str, names: object) -> Iterator[Completion]:
-    assert isinstance(names, dict | list)
-    for name in dict.fromkeys(names):
+def _matches(word: str, names: Iterable[str]) -> Iterator[Completion]:
+    for name in names:
         if name.lower().startswith(word.lower()):
             yield Completion(name, start_position=-len(word))
 
@@ -68,7 +78,7 @@ class Prompt:
     def __init__(self, shell: Shell) -> None:
         self._session: PromptSession[str] = PromptSession(
             history=_history(),
-            completer=NameCompleter(shell),
+            completer=ScriptInputCompleter(shell),
             complete_while_typing=False,
             lexer=PygmentsLexer(SqlLexer),
             multiline=True,

@@ -19,6 +19,7 @@ from penstock.core.errors import Permanent, Rejected, Transient
 from penstock.core.secret import revealed
 from penstock.sdk.database import Connection, TableName
 from penstock.sdk.database.connection import FETCHED
+from penstock.sdk.network.cut_responses import check_whole
 
 _READING = {
     "output_format_arrow_string_as_string": 0,
@@ -199,9 +200,18 @@ def _qualified(table: TableName) -> tuple[str | None, str]:
 def _pool(config: ConnectionConfig) -> Any:
     import urllib3
 
+    class Pool(urllib3.PoolManager):
+        def urlopen(self, *parameters: Any, **options: Any) -> Any:
+            response = super().urlopen(*parameters, **options)
+            try:
+                check_whole(response.headers)
+            except OSError as error:
+                raise urllib3.exceptions.ProtocolError(str(error)) from error
+            return response
+
     tls = config.tls_settings
     options: dict[str, Any] = {} if tls is None else {"ssl_context": tls.context()}
-    return urllib3.PoolManager(maxsize=2, retries=False, **options)
+    return Pool(maxsize=2, retries=False, **options)
 
 
 def _connect(config: ConnectionConfig, pool: Any) -> Any:

@@ -18,7 +18,8 @@ from penstock.connectors.delta.errors import convert_errors
 from penstock.core.errors import OptionError
 from penstock.core.secret import revealed
 from penstock.sdk.lakes.local_files import probe_directory, sync_file
-from penstock.sdk.object_store import StorageOptions, open_whole
+from penstock.sdk.object_reads import open_whole
+from penstock.sdk.object_store import StorageOptions
 
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRY_TIMEOUT, RETRIES = "3s", "30s", "10s", "2"
 LOG = "_delta_log"
@@ -99,7 +100,7 @@ class Location:
         """Opens a file of the table for reading. Raises FileNotFoundError."""
         if self.is_local:
             return Path(self.path, name).open("rb")
-        return cast(BinaryIO, open_whole(lambda: self._files.open_input_file(name)))
+        return open_whole(lambda: self._files.open_input_file(name))
 
     def open_output(self, name: str) -> BinaryIO:
         """Creates a file of the table."""

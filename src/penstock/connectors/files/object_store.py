@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -14,12 +14,15 @@ import pyarrow.fs as pafs
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import ConnectError, Permanent, Transient
 from penstock.core.text import did_you_mean
-from penstock.sdk.object_store import is_untrusted, open_whole
+from penstock.sdk.object_reads import open_whole
+from penstock.sdk.object_store import is_untrusted
 
 FLAT_NAMESPACES = ("s3", "gs", "gcs", "abfs", "abfss")
 """Schemes of object stores, where directories are only prefixes of names."""
 MAX_KEY_BYTES = 1024
 """The maximum size of the key of an object."""
+PAGE_KEYS = 1000
+"""The number of keys in a page of a listing of S3."""
 _CODE = re.compile(r"AWS Error ([A-Z_]+)(?: \(HTTP status (\d+)\))?")
 _NO_BUCKET = re.compile(r"Bucket '[^']*' not found|AWS Error NO_SUCH_BUCKET")
 _AUTH_ERRORS = {
@@ -83,11 +86,15 @@ class ArrowStorage(Storage):
 
     def _list(self, directory: str, recursive: bool) -> list[pafs.FileInfo]:
         selector = pafs.FileSelector(directory, allow_not_found=True, recursive=recursive)
-        return sorted(self.system.get_file_info(selector), key=lambda info: str(info.path))
+        infos = self.system.get_file_info(selector)
+        if self._flat and _fills_pages(infos):
+            # The client takes a page that was cut between its headers for an empty last page.
+            infos = self.system.get_file_info(selector)
+        return sorted(infos, key=lambda info: str(info.path))
 
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
         if self._flat:
-            file = open_whole(lambda: self.system.open_input_file(path))
+            file: Any = open_whole(lambda: self.system.open_input_file(path))
         elif seekable:
             file = self.system.open_input_file(path)
         else:
@@ -180,6 +187,12 @@ class ArrowStorage(Storage):
             detail=detail,
             hint=hint or "Create the bucket.",
         )
+
+
+def _fills_pages(infos: Sequence[pafs.FileInfo]) -> bool:
+    """Returns whether a listing may lack a page. A page of a recursive one has no directories."""
+    files = sum(info.type == pafs.FileType.File for info in infos)
+    return 0 in (files % PAGE_KEYS, len(infos) % PAGE_KEYS)
 
 
 def _entry(info: Any) -> Entry:

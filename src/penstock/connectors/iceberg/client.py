@@ -24,7 +24,7 @@ from penstock.sdk.database import TableName
 from penstock.sdk.lakes.local_files import probe_directory, sync_file
 from penstock.sdk.network.auth import AwsAuth
 from penstock.sdk.network.tls import resolve_tls
-from penstock.sdk.object_store import StorageOptions, open_whole
+from penstock.sdk.object_store import StorageOptions
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -135,7 +135,7 @@ class TableAccess:
     def _properties(self) -> dict[str, Any]:
         catalog = self.catalog_options
         found: dict[str, Any] = {name: revealed(v) for name, v in catalog.properties.items()}
-        found["py-io-impl"] = "pyiceberg.io.pyarrow.PyArrowFileIO"
+        found["py-io-impl"] = "penstock.connectors.iceberg.file_io.WholeFileIO"
         found |= _storage_properties(self.storage or StorageOptions())
         found |= _CATALOG_PROPERTIES[catalog.type](catalog)
         if catalog.warehouse is not None:
@@ -246,7 +246,7 @@ def local_path(location: str) -> str:
 
 def open_input(io: Any, location: str) -> BinaryIO:
     """Opens a file of a table for reading. Raises FileNotFoundError."""
-    return cast(BinaryIO, open_whole(lambda: io.new_input(location).open()))
+    return cast(BinaryIO, io.new_input(location).open())
 
 
 def open_output(io: Any, location: str) -> BinaryIO:

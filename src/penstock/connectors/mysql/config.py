@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from penstock.sdk import PositiveDuration
-from penstock.sdk.database import DatabaseSinkConfig
+from penstock.sdk.database import ConflictConfig
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
 
@@ -45,5 +45,5 @@ class MysqlSourceConfig(ConnectionConfig, ChangesConfig):
         return {"server_id": self.server_id or replica_id(f"{pipeline}/{self.address}")}
 
 
-class MysqlSinkConfig(ConnectionConfig, DatabaseSinkConfig):
+class MysqlSinkConfig(ConnectionConfig, ConflictConfig):
     pass

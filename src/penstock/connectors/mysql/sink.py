@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from penstock.connectors.mysql.config import MysqlSinkConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.types import DIALECT
+from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import Permanent
 from penstock.sdk.columns.names import fold
-from penstock.sdk.database import Connection, DatabaseSink
+from penstock.sdk.database import Connection, DatabaseSink, upserts_only
 
 
 class MysqlSink(DatabaseSink[MysqlSinkConfig]):
@@ -47,8 +50,13 @@ class MysqlSink(DatabaseSink[MysqlSinkConfig]):
     client_modules = ("pymysql",)
     dialect = DIALECT
 
-    def connect(self) -> MysqlConnection:
-        return MysqlConnection(self.config)
+    def connect(self) -> WritingConnection:
+        return WritingConnection(self.config)
+
+    def check_schema(self, columns: pa.Schema) -> None:
+        super().check_schema(columns)
+        if self.config.on_conflict == "nothing" and self.mode != "upsert":
+            raise upserts_only("on_conflict")
 
     def check_table(self, connection: Connection) -> None:
         assert isinstance(connection, MysqlConnection)

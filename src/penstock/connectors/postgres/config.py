@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from penstock.sdk.database import DatabaseSinkConfig
+from penstock.sdk.database import ConflictConfig
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
 
@@ -23,7 +23,9 @@ class ConnectionConfig(ServerConfig):
 
 
 class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
-    of_changes: ClassVar[tuple[str, ...]] = ("slot", "publication", *ChangesConfig.of_changes)
+    of_changes: ClassVar[tuple[str, ...]] = (
+        "slot", "publication", "before_updates", *ChangesConfig.of_changes
+    )  # fmt: skip
 
     slot: str | None = Field(default=None, pattern=r"^[a-z0-9_]{1,63}$")
     """The replication slot, which is created if it is missing. `penstock_PIPELINE_NODE` by
@@ -31,6 +33,9 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
     publication: str | None = None
     """The publication of the table, which is created if it is missing. Named as the slot by
     default."""
+    before_updates: bool = False
+    """Reads the row before each update, too, as the change `ub`, without generated columns. The
+    table needs REPLICA IDENTITY FULL."""
 
     @field_validator("publication")
     @classmethod
@@ -43,12 +48,9 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
         return {"slot": self.slot or f"penstock_{pipeline}"}
 
 
-class PostgresSinkConfig(ConnectionConfig, DatabaseSinkConfig):
+class PostgresSinkConfig(ConnectionConfig, ConflictConfig):
     create_schema: bool = False
     """Creates the schema of the table if it is missing."""
-    on_conflict: Literal["update", "nothing"] = "update"
-    """The action for a row whose key the table has, with `mode: upsert`: `update` the row of the
-    table, or do `nothing`."""
     update_where: dict[str, Literal["=", ">", ">=", "<", "<=", "!=", "<>"]] = {}
     """Columns with operators, with `mode: upsert`. A row of the table is updated only if each of
     these columns of the new row compares so with that of the table: `{version: ">"}`."""

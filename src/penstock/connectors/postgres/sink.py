@@ -11,7 +11,7 @@ from penstock.connectors.postgres.types import DIALECT
 from penstock.connectors.postgres.writing import WritingConnection
 from penstock.core.errors import OptionError, raise_all
 from penstock.sdk.columns.checks import check_column
-from penstock.sdk.database import Connection, DatabaseSink
+from penstock.sdk.database import Connection, DatabaseSink, upserts_only
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(\0, 0))"
 
@@ -58,10 +58,7 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
         is_ignoring = config.on_conflict == "nothing"
         name = "update_where" if config.update_where else "on_conflict"
         if (config.update_where or is_ignoring) and self.mode != "upsert":
-            yield OptionError.of(
-                name, message=f"{name} has no meaning without mode: upsert", code="unused-option",
-                hint="Set mode: upsert and primary_key, or remove the option.",
-            )  # fmt: skip
+            yield upserts_only(name)
         if is_ignoring and config.update_where:
             yield OptionError.of(
                 name, message="update_where has no meaning with on_conflict: nothing",

@@ -18,7 +18,7 @@ class WritingConnection(PostgresConnection):
 
     def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
         if self.config.on_conflict == "nothing":
-            return f"ON CONFLICT ({self.dialect.quote_all(key)}) DO NOTHING"
+            return self.dialect.keep_clause(key)
         clause = super().conflict_clause(names, key)
         quote = self.dialect.quote
         conditions = [

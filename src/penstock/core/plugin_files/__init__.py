@@ -16,9 +16,15 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+from penstock.core.python_permission import require_python
+
 
 def import_file(path: Path) -> ModuleType:
-    """Imports a file, or returns its module. Raises the errors of the file, and OSError."""
+    """Imports a file, or returns its module. Raises the errors of the file, and OSError.
+
+    Raises PlanError if Python is not permitted.
+    """
+    require_python("a Python file")
     path = path.absolute()
     checksum = zlib.crc32(path.read_bytes())
     name = f"{__name__}.f{str(path).encode().hex()}_{checksum:08x}"

@@ -18,12 +18,18 @@ from pyspark.sql.functions import (
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from penstock.core.names import quote_name
-from penstock.engine.catalyst.columns import has_variant, variant_columns
+from penstock.engine.catalyst.columns import has_variant, mark_json, variant_columns
 
 
 def variants_to_json(rows: DataFrame) -> DataFrame:
     """Returns rows with JSON text in place of VARIANT."""
     return _replace(rows, rows.schema, to_json)
+
+
+def head_of(rows: DataFrame, count: int) -> pa.Table:
+    """Returns the first rows, with JSON text in place of VARIANT, which is marked as JSON."""
+    table = variants_to_json(rows.limit(count)).toArrow()
+    return pa.Table.from_arrays(table.columns, schema=mark_json(table.schema, rows.schema))
 
 
 def mark_variants(rows: DataFrame, schema: pa.Schema) -> DataFrame:

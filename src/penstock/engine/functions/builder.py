@@ -134,12 +134,15 @@ private Expression[] ordered(scala.collection.immutable.Seq arguments) {
 private boolean holds(String types, Expression[] values) {
   int integers = 0;
   int doubles = 0;
+  int times = 0;
   boolean nested = false;
   for (int i = 0; i < values.length; i++) {
     DataType type = values[i].dataType();
     integers += type instanceof org.apache.spark.sql.types.IntegralType ? 1 : 0;
     doubles += type instanceof org.apache.spark.sql.types.FractionalType
         && !(type instanceof org.apache.spark.sql.types.DecimalType) ? 1 : 0;
+    times += type instanceof org.apache.spark.sql.types.TimestampType
+        || type instanceof org.apache.spark.sql.types.TimestampNTZType ? 1 : 0;
     if (i == 0 && type instanceof org.apache.spark.sql.types.ArrayType) {
       nested = ((org.apache.spark.sql.types.ArrayType) type).elementType()
           instanceof org.apache.spark.sql.types.ArrayType;
@@ -147,6 +150,9 @@ private boolean holds(String types, Expression[] values) {
   }
   if (types.equals("integers")) {
     return integers == values.length;
+  }
+  if (types.equals("times")) {
+    return times == values.length;
   }
   return types.equals("doubles") ? doubles > 0 : nested;
 }

@@ -50,6 +50,8 @@ class DebeziumJsonConfig(Config):
     unavailable: Unavailable = "reject"
     """For a value that PostgreSQL did not send, because an update left it unchanged (TOAST), and
     that is not in the row before: a bad record, or `null`."""
+    not_finite: Literal["text", "null"] = "text"
+    """The form in which NaN and infinity are written: "NaN" and "Infinity", or `null`."""
     time_column: str | None = None
     """A TIMESTAMP column with the time of the event, `ts_ms`."""
     source_column: str | None = None
@@ -100,6 +102,7 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
             timestamp_numbers=config.timestamp_numbers,
             timestamp_zone=config.timestamp_zone,
             decimals=config.decimals,
+            not_finite=config.not_finite,
             nulls="keep",
         )
         self.inner: _Events = _Events(times, context)

@@ -67,6 +67,8 @@ class JsonConfig(LinesConfig, TimeOptions):
     """The layout of a file to read: an object on each line, or with `values` an array of objects or
     objects of several lines. With `auto` a file has values if it starts with `[`, or with a line
     that ends after `{`, `[`, `,` or `:`. Files are written as lines."""
+    not_finite: Literal["text", "null"] = "text"
+    """The form in which NaN and infinity are written: "NaN" and "Infinity", or `null`."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its JSON Schema."""
 
@@ -151,6 +153,8 @@ class PlainJson(LinesFormat[JsonConfig]):
         keep = self.config.nulls == "keep"
         if self.config.timestamp_zone == "none":
             rows = write.without_zone(rows)
+        if self.config.not_finite == "null":
+            rows = write.without_not_finite(rows)
         if self.config.binary == "hex":
             rows = write.with_hex(rows)
 

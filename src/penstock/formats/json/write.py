@@ -167,6 +167,24 @@ def with_hex(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, rows.schema.metadata))
 
 
+def without_not_finite(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns rows with null in place of NaN and infinity, except for keys of maps."""
+    columns = [_without_not_finite(column) for column in rows.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+
+
+def _without_not_finite(array: pa.Array) -> pa.Array:
+    target = _type_with_quoted(array)
+    return array if target == array.type else rebuild(rebuild(array, target, _finite), array.type)
+
+
+def _finite(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Returns the texts of floats if `type_` is another one: null for NaN and infinity."""
+    if values.type == type_:
+        return values
+    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type)).cast(type_)
+
+
 def _is_binary(type_: pa.DataType) -> bool:
     return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
+from penstock.core.python_permission import python_permitted, refusal
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.json_path_values import JSON_PATH_VALUES
@@ -65,11 +66,12 @@ def resolve(
 
 def builtin_functions(text: str) -> Iterator[Function]:
     """Yields the functions of Penstock that a text calls, also those of its translation."""
+    lowered = text.lower()
     for typed in TYPED_FUNCTIONS:
-        if typed.name in text:
+        if any(name in lowered for name in (typed.name, *typed.callers)):
             parameters = tuple(Parameter(name, None) for name in typed.parameters)
             yield Function(typed.name, parameters=parameters, sql=typed.sql, cases=typed.cases)
-    if any(name in text.lower() for name in (FIND_VALUES, *PATH_FUNCTIONS)):
+    if any(name in lowered for name in (FIND_VALUES, *PATH_FUNCTIONS)):
         yield JSON_PATH_VALUES
 
 
@@ -113,6 +115,9 @@ def _read_file(
         route = route[:-1]
     value = source_map.find(route)
     name = value.written if value is not None and value.written else str(path)
+    if not python_permitted():
+        errors.append(refusal(f"the file of functions {name}", source_map.value(route)))
+        return []
     try:
         check_regular_file(path)
         text = path.read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from penstock.core.errors import (
     ValidationErrors,
     flatten_errors,
 )
+from penstock.core.python_permission import python_permitted, refusal
 from penstock.core.text import line_and_column, plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
@@ -43,6 +44,9 @@ class DeclaredFunction:
         spec = self._spec
         if (spec.code is None) == (spec.sql is None):
             self._add(PlanError("expected either code or sql", code="missing-option"), ())
+            return None
+        if spec.code is not None and not python_permitted():
+            self._add(refusal("Python code"), ("code",))
             return None
         for index, requirement in enumerate(spec.dependencies):
             self._try(lambda text=requirement: check_requirement(text), ("dependencies", index))

@@ -93,7 +93,7 @@ class Replay:
             result.finished = self._finish(interrupted)
         chosen = self._dead_letters(ids)
         dead_letters, result.skipped = select_replayable(self.plan, chosen, force)
-        valid = self._find_valid(dead_letters)
+        valid = self.find_valid(dead_letters)
         if valid:
             record = ReplayRecord.create(self.state, [letter.id for letter in valid])
             self._complete(record, valid)
@@ -114,7 +114,7 @@ class Replay:
         dead_letters = self._dead_letters(record.ids)
         if not record.written:
             replayable, skipped = select_replayable(self.plan, dead_letters, True)
-            if skipped or len(self._find_valid(replayable)) < len(dead_letters):
+            if skipped or len(self.find_valid(replayable)) < len(dead_letters):
                 raise self._unfinished_error(dead_letters, skipped)
             dead_letters = replayable
         self._complete(record, dead_letters)
@@ -143,7 +143,7 @@ class Replay:
             "penstock dead remove.",
         )
 
-    def _find_valid(self, dead_letters: list[DeadLetter]) -> list[DeadLetter]:
+    def find_valid(self, dead_letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
         decoded = [letter for letter in dead_letters if self._decodes(letter)]
         decoded = self._separate(decoded)

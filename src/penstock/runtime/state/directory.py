@@ -16,11 +16,13 @@ spool/QUERY/BATCH/  dead letters of uncommitted batches
 dead_letters/       dead letters
 status.json         metrics of the run, for `penstock status`
 stop                stop request
+taps/ID/            a tap on a node of the run (see `runtime.taps.files`)
 complete            marks that the input has ended and all windows are closed
 life                ID of the state, new after a reset
 version             layout of the directory; marks that Penstock created the state
 run.json            the run in progress
 runs.jsonl          one line for each finished run
+batches.jsonl       one line for each of the last batches; .1 and .2 have earlier ones
 spark.log           Spark's own log
 """
 

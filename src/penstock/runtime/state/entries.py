@@ -21,12 +21,13 @@ HISTORY = "runs.jsonl"
 RUN = "run.json"
 ID = "id"
 PIPELINE = "pipeline.json"
-PRESERVED = (LOCK, LOG, HISTORY, RUN, MARKER, ID, PIPELINE)
+BATCHES = "batches.jsonl"
+PRESERVED = (LOCK, LOG, HISTORY, RUN, MARKER, ID, PIPELINE, BATCHES)
 """Entries that remain after a reset."""
 REMOVED = (
     "plan.json", "key.json", "schemas.json", "primary_keys.json", "checkpoints", "nodes", "spool",
     "dead_letters", "status.json", "stop", "complete", "closing", "life", "replay.json",
-    "sinks.json", "backfill",
+    "sinks.json", "backfill", "taps",
 )  # fmt: skip
 """Entries that a reset removes."""
 

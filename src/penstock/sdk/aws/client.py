@@ -9,6 +9,7 @@ from penstock.core.secret import revealed
 from penstock.sdk.aws.config import AwsConfig
 from penstock.sdk.aws.errors import translate_errors
 from penstock.sdk.network.auth import AwsAuth
+from penstock.sdk.network.cut_responses import check_whole
 from penstock.sdk.network.tls import Tls
 
 CONNECT_TIMEOUT = 5.0
@@ -26,7 +27,16 @@ class AwsClient:
         self, config: AwsConfig, service: str, *, wait: float = 0, connections: int = 10
     ) -> None:
         from botocore.config import Config as Settings
+        from botocore.exceptions import ConnectionClosedError
         from botocore.session import Session
+
+        def check_response(response_dict: dict[str, Any], **_: Any) -> None:
+            try:
+                check_whole(response_dict["headers"], len(response_dict["body"]))
+            except OSError as error:
+                raise ConnectionClosedError(
+                    error=error, request=None, endpoint_url=config.endpoint_url
+                ) from error
 
         self._service = service
         auth, tls = config.auth or AwsAuth.model_construct(), config.resolved_tls
@@ -53,6 +63,7 @@ class AwsClient:
                     client_cert=(tls.certificate, tls.key) if tls and tls.certificate else None,
                 ),
             )
+            self._client.meta.events.register("before-parse", check_response)
 
     def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
         """Returns the response of the service to an operation."""

@@ -157,3 +157,9 @@ class TableConfig(Config):
 
 class DatabaseSinkConfig(TargetConfig, TableConfig):
     pass
+
+
+class ConflictConfig(DatabaseSinkConfig):
+    on_conflict: Literal["update", "nothing"] = "update"
+    """The action for a row whose key the table has, with `mode: upsert`: `update` the row of the
+    table, or do `nothing`."""

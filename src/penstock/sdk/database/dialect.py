@@ -107,6 +107,13 @@ class Dialect:
         action = f"DO UPDATE SET {values}" if others else "DO NOTHING"
         return f"ON CONFLICT ({self.quote_all(key)}) {action}"
 
+    def keep_clause(self, key: Sequence[str]) -> str:
+        """Returns the clause of an INSERT that keeps the row with the key of a new one."""
+        if self.upsert_clause == "on_duplicate_key":
+            name = self.quote(key[0])
+            return f"ON DUPLICATE KEY UPDATE {name} = {name}"
+        return f"ON CONFLICT ({self.quote_all(key)}) DO NOTHING"
+
     def delete(self, table: TableName, key: Sequence[str]) -> str:
         """Returns the statement that deletes the row with a key."""
         return f"DELETE FROM {self.table(table)} WHERE {self.equal(key)}"

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from penstock.core.errors import OptionError
 from penstock.sdk.capability import Capability
 from penstock.sdk.database.config import DatabaseSinkConfig
 from penstock.sdk.database.connection import Connection
@@ -20,6 +21,14 @@ REPLACED = -1
 
 
 T = TypeVar("T", bound=DatabaseSinkConfig)
+
+
+def upserts_only(name: str) -> OptionError:
+    """Returns the error of an option that has no meaning without `mode: upsert`."""
+    return OptionError.of(
+        name, message=f"{name} has no meaning without mode: upsert", code="unused-option",
+        hint="Set mode: upsert and primary_key, or remove the option.",
+    )  # fmt: skip
 
 
 class DatabaseSink(TableSink[T], Generic[T]):

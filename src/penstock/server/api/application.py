@@ -8,24 +8,43 @@ from fastapi import FastAPI
 
 from penstock.core.version import __version__
 from penstock.server.api import (
+    alerts,
     components,
+    connections,
     dead_letters,
     events,
+    functions,
+    language,
+    live,
+    metrics,
     monitoring,
     pipelines,
     sessions,
+    shares,
+    taps,
+    templates,
 )
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
 from penstock.server.console import routes as console
+from penstock.server.documentation import routes as documentation
 from penstock.server.parts import Parts
 from penstock.server.settings import Settings
+from penstock.server.telemetry import RequestSpans
 
 PREFIX = "/api/v1"
 ROUTERS = (
-    pipelines.router, dead_letters.router, components.router, events.router, sessions.router,
+    pipelines.router, metrics.router, language.router, dead_letters.router, components.router,
+    events.router, sessions.router, connections.router, functions.router, alerts.router,
+    shares.router, live.router, taps.router, templates.router,
 )  # fmt: skip
-OPEN_PATHS = (*sessions.OPEN_PATHS, *monitoring.OPEN_PATHS, *console.OPEN_PATHS)
+OPEN_PATHS = (
+    *sessions.OPEN_PATHS,
+    *shares.OPEN_PATHS,
+    *monitoring.OPEN_PATHS,
+    *documentation.OPEN_PATHS,
+    *console.OPEN_PATHS,
+)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -34,7 +53,9 @@ def make_application(parts: Parts) -> FastAPI:
 
     Raises AssertionError if a route requires no right: a defect of Penstock.
     """
-    unprotected = unprotected_routes((*ROUTERS, monitoring.router, console.router), OPEN_PATHS)
+    unprotected = unprotected_routes(
+        (*ROUTERS, monitoring.router, documentation.router, console.router), OPEN_PATHS
+    )
     assert not unprotected, f"routes without a right: {unprotected}"
     app = FastAPI(
         title="Penstock", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
@@ -45,8 +66,11 @@ def make_application(parts: Parts) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.include_router(monitoring.router)
+    app.include_router(documentation.router)
     app.include_router(console.router)  # the last one: its page answers all other paths
     add_error_handlers(app)
+    if parts.telemetry is not None:
+        app.add_middleware(RequestSpans, telemetry=parts.telemetry, prefix=PREFIX)
     app.add_middleware(Protection, hosts=_hosts(parts.settings))
     return app
 

@@ -6,10 +6,18 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from penstock.server.alerts.delivery import Delivery
 from penstock.server.changes import Changes
+from penstock.server.connections.connection_tests import ConnectionTests
+from penstock.server.connections.profiles import Profiles
+from penstock.server.functions import Functions
+from penstock.server.history.recorder import History
+from penstock.server.live.session_pool import SessionPool
 from penstock.server.parts import Parts
 from penstock.server.store.accounts import Accounts
+from penstock.server.store.alerts import Alerts
 from penstock.server.store.audit import Audit
+from penstock.server.store.shares import Shares
 from penstock.server.views import Views
 
 
@@ -35,7 +43,47 @@ def _audit(request: Request) -> Audit:
     return parts_of(request).audit
 
 
+def _history(request: Request) -> History:
+    return parts_of(request).history
+
+
+def _profiles(request: Request) -> Profiles:
+    return parts_of(request).profiles
+
+
+def _connection_tests(request: Request) -> ConnectionTests:
+    return parts_of(request).connection_tests
+
+
+def _alerts(request: Request) -> Alerts:
+    return parts_of(request).alerts
+
+
+def _delivery(request: Request) -> Delivery:
+    return parts_of(request).delivery
+
+
+def _shares(request: Request) -> Shares:
+    return parts_of(request).shares
+
+
+def _functions(request: Request) -> Functions:
+    return parts_of(request).functions
+
+
+def _sessions(request: Request) -> SessionPool:
+    return parts_of(request).sessions
+
+
 TheViews = Annotated[Views, Depends(_views)]
 TheChanges = Annotated[Changes, Depends(_changes)]
 TheAccounts = Annotated[Accounts, Depends(_accounts)]
 TheAudit = Annotated[Audit, Depends(_audit)]
+TheHistory = Annotated[History, Depends(_history)]
+TheProfiles = Annotated[Profiles, Depends(_profiles)]
+TheConnectionTests = Annotated[ConnectionTests, Depends(_connection_tests)]
+TheAlerts = Annotated[Alerts, Depends(_alerts)]
+TheDelivery = Annotated[Delivery, Depends(_delivery)]
+TheShares = Annotated[Shares, Depends(_shares)]
+TheFunctions = Annotated[Functions, Depends(_functions)]
+TheSessions = Annotated[SessionPool, Depends(_sessions)]

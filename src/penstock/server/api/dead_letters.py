@@ -6,11 +6,17 @@ from typing import Any
 
 from fastapi import APIRouter, Query
 
-from penstock.server.api.context import TheAudit, TheChanges
+from penstock.server.api.context import TheAudit, TheChanges, TheSessions
+from penstock.server.api.idempotency import IdempotentRoute
 from penstock.server.api.models import LetterIds, Letters
 from penstock.server.api.security import DataReader, Operator
 
-router = APIRouter(tags=["dead letters"], prefix="/pipelines/{id}/dead-letters")
+FEW = 1000
+"""The dead letters that are replayed in a warm session. It has less memory than a run."""
+REPLAY_SECONDS = 600.0
+router = APIRouter(
+    tags=["dead letters"], prefix="/pipelines/{id}/dead-letters", route_class=IdempotentRoute
+)
 
 
 @router.get("")
@@ -34,10 +40,14 @@ def show_dead_letter(
 
 @router.post("/replay")
 def replay_dead_letters(
-    id: str, body: Letters, user: Operator, changes: TheChanges, audit: TheAudit
-) -> dict[str, Any]:
+    id: str, body: Letters, user: Operator, changes: TheChanges, sessions: TheSessions,
+    audit: TheAudit,
+) -> dict[str, Any]:  # fmt: skip
     """Replays dead letters of a stopped pipeline from the nodes where they failed."""
     audit.record(user.name, "replay", id, letters=None if body.ids is None else len(body.ids))
+    if body.ids is not None and len(body.ids) <= FEW:
+        draft, arguments = changes.own_draft(id), {"ids": body.ids, "force": body.force}
+        return sessions.submit(user.name, "replay", draft, REPLAY_SECONDS, **arguments).wait()
     return changes.dead_letters(id, "replay_dead_letters", ids=body.ids, force=body.force)
 
 

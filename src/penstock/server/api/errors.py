@@ -18,9 +18,10 @@ from penstock.server.workers.pool import WorkerError
 
 NOT_FOUND = frozenset({
     "unknown-pipeline", "unknown-version", "unknown-user", "unknown-token", "no-dead-letter",
+    "no-connection", "no-channel", "no-rule", "no-function", "no-share",
 })  # fmt: skip
 """The codes whose status is 404."""
-UNAVAILABLE = frozenset({"store-failed"})
+UNAVAILABLE = frozenset({"store-failed", "store-full", "store-locked", "lease-lost"})
 """The codes whose status is 503."""
 
 

@@ -1,7 +1,8 @@
 """The stream of changes of all pipelines, as server-sent events.
 
-The first event `pipelines` has all summaries. Each later one has the summaries that changed and the
-IDs of those that are gone. An event `age` follows at least every ten seconds.
+The first event `pipelines` has all summaries. Each later one has the IDs and the changed fields of
+those that changed, and the IDs of those that are gone. An event `age` follows at least every ten
+seconds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
@@ -59,34 +61,72 @@ class Streams:
 @router.get("/events", response_class=StreamingResponse)
 def follow_pipelines(request: Request, user: Viewer, views: TheViews) -> StreamingResponse:
     """Streams the changes of all pipelines as server-sent events."""
+    return stream(request, user.name, _events(views, streams_of(request)))
+
+
+def streams_of(request: Request) -> Streams:
+    """Returns the streams of the server that answers a request."""
     streams: Streams = request.app.state.streams
-    streams.open(user.name)
+    return streams
+
+
+def stream(request: Request, user: str, events: AsyncIterator[str]) -> StreamingResponse:
+    """Returns the response of server-sent events, which counts as a stream of a user.
+
+    The end of the response, or of the client, closes `events`. Raises RequestError as `Streams`.
+    """
+    streams = streams_of(request)
+    streams.open(user)
     return StreamingResponse(
-        _events(views, streams, user.name), media_type="text/event-stream",
+        _counted(streams, user, events), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )  # fmt: skip
 
 
-async def _events(views: Views, streams: Streams, user: str) -> AsyncIterator[str]:
+def event(name: str, content: Mapping[str, Any]) -> str:
+    """Returns the text of a server-sent event."""
+    return f"event: {name}\ndata: {json.dumps(content)}\n\n"
+
+
+async def _counted(streams: Streams, user: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
+    try:
+        async with aclosing(events):  # type: ignore[type-var]
+            async for each in events:
+                yield each
+    finally:
+        streams.close(user)
+
+
+async def _events(views: Views, streams: Streams) -> AsyncIterator[str]:
     """Yields the events of one stream. A stream that waits has no thread."""
     known: dict[str, dict[str, Any]] = {}
     sent = 0.0
-    try:
-        while not streams.closed.is_set():
-            summaries = await run_in_threadpool(views.summaries)
-            current = {each.id: asdict(each) for each in summaries}
-            changed = [facts for id, facts in current.items() if known.get(id) != facts]
-            gone = sorted(known.keys() - current.keys())
-            if changed or gone or not sent:
-                yield _event("pipelines", {"changed": changed, "gone": gone})
-                sent = time.monotonic()
-            elif time.monotonic() - sent >= AGE_SECONDS:
-                yield _event("age", {})
-                sent = time.monotonic()
-            known = current
-            await _wait(streams)
-    finally:
-        streams.close(user)
+    while not streams.closed.is_set():
+        summaries = await run_in_threadpool(views.summaries)
+        current = {each.id: asdict(each) for each in summaries}
+        changed = list(_changes(known, current))
+        gone = sorted(known.keys() - current.keys())
+        if changed or gone or not sent:
+            yield event("pipelines", {"changed": changed, "gone": gone})
+            sent = time.monotonic()
+        elif time.monotonic() - sent >= AGE_SECONDS:
+            yield event("age", {})
+            sent = time.monotonic()
+        known = current
+        await _wait(streams)
+
+
+def _changes(
+    known: dict[str, dict[str, Any]], current: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yields the ID and the changed fields of each pipeline that changed, or that is new."""
+    for id, facts in current.items():
+        before = known.get(id, {})
+        if before != facts:
+            yield {
+                "id": id,
+                **{n: v for n, v in facts.items() if n not in before or before[n] != v},
+            }
 
 
 async def _wait(streams: Streams) -> None:
@@ -94,7 +134,3 @@ async def _wait(streams: Streams) -> None:
     until = time.monotonic() + PERIOD
     while time.monotonic() < until and not streams.closed.is_set():
         await asyncio.sleep(0.1)
-
-
-def _event(name: str, content: dict[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(content)}\n\n"

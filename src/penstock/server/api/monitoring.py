@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse, Response
 
+from penstock.observe.prometheus import Measured, run_families
 from penstock.runtime.health import HEALTH_STATES
 from penstock.server.api.context import TheViews
 from penstock.server.api.security import Viewer
-from penstock.server.views import Views
+from penstock.server.views import Summary, Views
 
 router = APIRouter(tags=["monitoring"])
 OPEN_PATHS = ("/health", "/ready")
@@ -50,51 +51,31 @@ class PipelinesCollector(Collector):
         self._views = views
 
     def collect(self) -> Iterator[Metric]:
-        """Yields the health of pipelines, then the metrics of their nodes and queries."""
-        states = GaugeMetricFamily(
-            "penstock_pipeline_state", "The health of a pipeline: 1 for its state, 0 for others.",
-            labels=("pipeline", "state"),
-        )  # fmt: skip
-        found: list[tuple[str, dict[str, Any]]] = []
-        for each in self._views.summaries():
-            for state in HEALTH_STATES:
-                states.add_metric((each.name, state), float(each.health.state == state))
-            numbers = self._views.numbers(each.id)
-            if numbers is not None:
-                found.append((each.name, dict(numbers)))
-        yield states
-        yield from _of_nodes(found)
-        yield from _of_queries(found)
+        """Yields the health of pipelines, then the metrics of their runs."""
+        summaries = self._views.summaries()
+        yield states(summaries)
+        labels = _labels(summaries)
+        yield from run_families(
+            Measured(labels[each.id], numbers, each.active)
+            for each in summaries
+            if (numbers := self._views.numbers(each.id)) is not None
+        )
 
 
-def _of_nodes(found: list[tuple[str, dict[str, Any]]]) -> Iterator[Metric]:
-    labels = ("pipeline", "node", "kind", "type")
-    rows = CounterMetricFamily(
-        "penstock_rows", "Rows read by a source or written by a sink.", labels=labels
-    )
-    letters = CounterMetricFamily("penstock_dead_letters", "Dead letters of a node.", labels=labels)
-    lag = GaugeMetricFamily(
-        "penstock_lag", "Lag of a source: what not all sinks have written.",
-        labels=(*labels, "unit"),
+def states(summaries: Sequence[Summary]) -> Metric:
+    """Returns the health of pipelines."""
+    family = GaugeMetricFamily(
+        "penstock_pipeline_state", "The health of a pipeline: 1 for its state, 0 for others.",
+        labels=("pipeline", "state"),
     )  # fmt: skip
-    for name, numbers in found:
-        for node, flow in numbers["nodes"].items():
-            values = (name, node, flow["kind"], flow["type"])
-            if flow["kind"] != "transform":
-                rows.add_metric(values, flow["rows"])
-            letters.add_metric(values, flow["dead_letters"])
-            if flow["lag"] is not None:
-                lag.add_metric((*values, flow["lag_unit"]), flow["lag"])
-    yield from (rows, letters, lag)
+    labels = _labels(summaries)
+    for each in summaries:
+        for state in HEALTH_STATES:
+            family.add_metric((labels[each.id], state), float(each.health.state == state))
+    return family
 
 
-def _of_queries(found: list[tuple[str, dict[str, Any]]]) -> Iterator[Metric]:
-    labels = ("pipeline", "query")
-    rows = GaugeMetricFamily("penstock_state_rows", "Rows in the state.", labels=labels)
-    size = GaugeMetricFamily("penstock_state_bytes", "Memory of the state.", labels=labels)
-    for name, numbers in found:
-        for query, facts in numbers["queries"].items():
-            if facts.get("state_rows") is not None:
-                rows.add_metric((name, query), facts["state_rows"])
-                size.add_metric((name, query), facts.get("state_bytes") or 0)
-    yield from (rows, size)
+def _labels(summaries: Sequence[Summary]) -> dict[str, str]:
+    """Returns the label of each pipeline: its name, or its file if several have the name."""
+    counts = Counter(each.name for each in summaries)
+    return {each.id: each.name if counts[each.name] == 1 else each.file for each in summaries}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Response
 
+from penstock.core.errors import UserError
 from penstock.server.api.context import TheAudit, TheChanges, TheViews
+from penstock.server.api.idempotency import IdempotentRoute
 from penstock.server.api.models import (
     Application,
     Draft,
@@ -19,8 +21,24 @@ from penstock.server.api.models import (
 )
 from penstock.server.api.security import DataReader, Editor, Operator, Viewer
 
-router = APIRouter(tags=["pipelines"])
+router = APIRouter(tags=["pipelines"], route_class=IdempotentRoute)
 PATH = "/pipelines/{id}"
+
+
+IfMatch = Annotated[str | None, Header(max_length=20)]
+
+
+def _base(base: int | None, if_match: str | None) -> int | None:
+    """Returns the version that a change was made from. Raises UserError for another ETag."""
+    if if_match is None or if_match == "*":
+        return base
+    number = if_match.removeprefix("W/").strip('"')
+    if not number.isascii() or not number.isdigit() or base not in (None, int(number)):
+        raise UserError(
+            f"If-Match: {if_match} is not the version of a pipeline", code="invalid-request",
+            hint="Send the header ETag of the pipeline.",
+        )  # fmt: skip
+    return int(number)
 
 
 @router.get("/pipelines")
@@ -34,7 +52,7 @@ def create_pipeline(
     body: NewPipeline, user: Editor, views: TheViews, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
     """Creates a pipeline from a valid text. It does not run yet."""
-    id = changes.create(body.name, body.text, user.name, body.note)
+    id = changes.create(body.name, body.text, user, body.note)
     audit.record(user.name, "create", id, name=body.name)
     return asdict(views.summary(id))
 
@@ -42,13 +60,18 @@ def create_pipeline(
 @router.post("/check")
 def check_new_pipeline(body: NewDraft, user: Editor, changes: TheChanges) -> dict[str, Any]:
     """Checks a text of a pipeline that does not exist yet."""
-    return changes.check_new(body.name, body.text, body.level)
+    return changes.check_new(body.name, body.text, body.level, user)
 
 
 @router.get(PATH)
-def show_pipeline(id: str, user: Viewer, views: TheViews) -> dict[str, Any]:
-    """Returns a pipeline with its nodes, queries, text and metrics."""
-    return views.detail(id)
+def show_pipeline(id: str, response: Response, user: Viewer, views: TheViews) -> dict[str, Any]:
+    """Returns a pipeline with its nodes, queries, text and metrics.
+
+    The header `ETag` has its version, for the header `If-Match` of `apply`.
+    """
+    detail = views.detail(id)
+    response.headers["ETag"] = f'"{detail["version"] or 0}"'
+    return detail
 
 
 @router.delete(PATH, status_code=204)
@@ -64,17 +87,20 @@ def delete_pipeline(
 @router.post(PATH + "/check")
 def check_pipeline(id: str, body: Draft, user: Editor, changes: TheChanges) -> dict[str, Any]:
     """Checks a text of a pipeline: errors, warnings, columns, and changes of its state."""
-    return changes.check(id, body.text, body.level)
+    return changes.check(id, body.text, body.level, user)
 
 
 @router.post(PATH + "/apply")
 def apply_text(
-    id: str, body: Application, user: Editor, changes: TheChanges, audit: TheAudit
-) -> dict[str, Any]:
-    """Applies a text as a new version. A running pipeline restarts; its state continues."""
-    version = changes.apply(
-        id, body.text, user.name, note=body.note, fresh=body.fresh, base=body.base
-    )
+    id: str, body: Application, user: Editor, changes: TheChanges, audit: TheAudit,
+    if_match: IfMatch = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Applies a text as a new version. A running pipeline restarts; its state continues.
+
+    `If-Match` means the same as `base`.
+    """
+    base = _base(body.base, if_match)
+    version = changes.apply(id, body.text, user, note=body.note, fresh=body.fresh, base=base)
     audit.record(user.name, "apply", id, version=version.number, fresh=body.fresh)
     return asdict(version)
 
@@ -96,10 +122,12 @@ def show_version(id: str, number: Number, user: Viewer, views: TheViews) -> dict
 
 @router.post(PATH + "/versions/{number}/roll-back")
 def roll_back(
-    id: str, number: Number, body: RollBack, user: Editor, changes: TheChanges, audit: TheAudit
-) -> dict[str, Any]:
+    id: str, number: Number, body: RollBack, user: Editor, changes: TheChanges, audit: TheAudit,
+    if_match: IfMatch = None,
+) -> dict[str, Any]:  # fmt: skip
     """Applies the text of an earlier version as a new one."""
-    version = changes.roll_back(id, number, user.name, fresh=body.fresh, base=body.base)
+    base = _base(body.base, if_match)
+    version = changes.roll_back(id, number, user, fresh=body.fresh, base=base)
     audit.record(user.name, "roll back", id, to=number, version=version.number)
     return asdict(version)
 

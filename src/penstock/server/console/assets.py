@@ -43,7 +43,7 @@ def load_assets(directory: Traversable) -> Assets | None:
         return None
     found = {each.name: each.read_bytes() for each in (directory / ASSETS).iterdir()}
     assets = {
-        name: Asset(content, _media_type(name), found.get(f"{name}.gz"))
+        name: Asset(content, media_type(name), found.get(f"{name}.gz"))
         for name, content in found.items()
         if not name.endswith(".gz")
     }
@@ -60,8 +60,11 @@ def files_of_manifest(directory: Traversable) -> set[str]:
     }
 
 
-def _media_type(name: str) -> str:
+def media_type(name: str) -> str:
     """Returns the type of a file by its name alone: the tables of the system differ."""
-    known = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+    known = {
+        ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+        ".yaml": "text/plain", ".sql": "text/plain", ".md": "text/plain", ".py": "text/plain",
+    }  # fmt: skip
     suffix = name[name.rfind(".") :]
     return known.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"

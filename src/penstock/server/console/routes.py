@@ -43,7 +43,7 @@ def console_file(name: str, request: Request) -> Response:
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
     }  # fmt: skip
-    if asset.compressed is not None and _accepts_gzip(request):
+    if asset.compressed is not None and accepts_gzip(request):
         headers["Content-Encoding"] = "gzip"
         return Response(asset.compressed, headers=headers, media_type=asset.media_type)
     return Response(asset.content, headers=headers, media_type=asset.media_type)
@@ -65,6 +65,7 @@ def built_assets() -> Assets | None:
     return load_assets(built_files())
 
 
-def _accepts_gzip(request: Request) -> bool:
+def accepts_gzip(request: Request) -> bool:
+    """Returns whether a client accepts compressed content."""
     codings = request.headers.get("accept-encoding", "").lower().split(",")
     return any(each.partition(";")[0].strip() == "gzip" for each in codings)

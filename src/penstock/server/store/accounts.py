@@ -86,6 +86,8 @@ class Accounts:
         if password is not None:
             values["password"] = _hash(password)
         self._require(name)
+        if not values:
+            return
         with self._database.transaction() as connection:
             connection.execute(update(USERS).where(USERS.c.name == name).values(values))
             sessions = (TOKENS.c.user == name) & (TOKENS.c.kind == "session")

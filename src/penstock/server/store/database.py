@@ -9,16 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from penstock.core.errors import StateError, UserError
+from penstock.core.errors import MissingExtra, PenstockError, StateError, Transient, UserError
 from penstock.core.files.private_files import create_directory, open_private
-from penstock.server.store.tables import LAYOUT, METADATA, STORE
+from penstock.core.known_secrets import remember_secret
+from penstock.server.store.lease import Lease
+from penstock.server.store.upgrade import upgrade
 
 FILE = "server.db"
 LOCK = "server.lock"
 CONNECTIONS = 20
+CONNECT_SECONDS = 10
+BUSY_MILLISECONDS = 10_000
+"""The time that a transaction waits for another one of SQLite."""
 
 
 class Database:
@@ -26,32 +31,40 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.lease = Lease(engine)
 
     @classmethod
     def open(cls, data: Path, url: str | None = None) -> Database:
-        """Opens the store in a directory, or at a URL, and creates missing tables.
+        """Opens the store in a directory, or at a URL, takes its lease, and upgrades its tables.
 
-        Raises StateError if the store cannot be opened or is of a newer version.
+        Raises StateError if the store cannot be opened, is of a newer version, or has another
+        server.
         """
         create_directory(data)
         if url is None:
             open_private(data / FILE, "a").close()
         try:
-            engine = create_engine(
-                url or f"sqlite:///{data / FILE}", pool_pre_ping=True, pool_size=CONNECTIONS
-            )
-            if engine.dialect.name == "sqlite":
-                event.listen(engine, "connect", _prepare_sqlite)
-            METADATA.create_all(engine)
-            store = cls(engine)
-            store._check_layout()
+            store = cls(_make_engine(data, url))
+            store.lease.take()
+            try:
+                upgrade(store._engine)
+            except BaseException:
+                store.close()
+                raise
         except SQLAlchemyError as error:
             raise StateError(
                 "the store of the server cannot be opened", code="store-not-opened",
-                detail=str(getattr(error, "orig", None) or error),
+                detail=_reason(error),
                 hint="Correct --store, or the rights of the directory of --data.",
             ) from error  # fmt: skip
+        except ModuleNotFoundError as error:
+            raise MissingExtra.of("postgres", error.name or "psycopg") from error
         return store
+
+    @property
+    def dialect(self) -> str:
+        """The name of the database: sqlite or postgresql."""
+        return self._engine.dialect.name
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -70,11 +83,7 @@ class Database:
                 hint="Read it again, then repeat the request.",
             ) from error  # fmt: skip
         except SQLAlchemyError as error:
-            raise StateError(
-                "the store of the server failed", code="store-failed",
-                detail=str(getattr(error, "orig", None) or error),
-                hint="Free space on the disk, or restart the database of the store.",
-            ) from error  # fmt: skip
+            raise _failure(error) from error
 
     def rows(self, statement: Any) -> list[dict[str, Any]]:
         """Returns the rows of a query as dictionaries."""
@@ -91,18 +100,8 @@ class Database:
             return connection.execute(statement).rowcount
 
     def close(self) -> None:
+        self.lease.release()
         self._engine.dispose()
-
-    def _check_layout(self) -> None:
-        with self.transaction() as connection:
-            layout = connection.execute(select(STORE.c.layout)).scalar()
-            if layout is None:
-                connection.execute(insert(STORE).values(layout=LAYOUT))
-            elif layout > LAYOUT:
-                raise StateError(
-                    "the store was written by a newer version of Penstock", code="newer-state",
-                    hint="Upgrade Penstock, or choose another directory with --data.",
-                )  # fmt: skip
 
 
 @contextmanager
@@ -131,6 +130,46 @@ def _owner(file: IO[str]) -> str:
     return file.read() or "?"
 
 
+def _make_engine(data: Path, url: str | None) -> Engine:
+    """Returns the engine of a store. Raises errors of SQLAlchemy for another database."""
+    address = make_url(url or f"sqlite:///{data / FILE}")
+    options: dict[str, Any] = {}
+    if address.drivername in ("postgres", "postgresql"):
+        address = address.set(drivername="postgresql+psycopg")
+    if address.password:
+        remember_secret(str(address.password))
+    if address.get_backend_name() == "postgresql":
+        options["connect_args"] = {"connect_timeout": CONNECT_SECONDS}
+    engine = create_engine(address, pool_pre_ping=True, pool_size=CONNECTIONS, **options)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
 def _prepare_sqlite(connection: Any, _: object) -> None:
-    for pragma in ("journal_mode=WAL", "busy_timeout=10000", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", f"busy_timeout={BUSY_MILLISECONDS}", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _failure(error: SQLAlchemyError) -> PenstockError:
+    """Returns the error of a store that is full, locked or fails. Nothing of it was stored."""
+    cause = getattr(error, "orig", None)
+    reason = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+    if reason.startswith("SQLITE_FULL") or reason == "53100":
+        return StateError(
+            "the disk of the store is full; the change was not stored", code="store-full",
+            detail=_reason(error), hint="Free space on the disk, and repeat the request.",
+        )  # fmt: skip
+    if reason.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or reason in ("55P03", "40P01", "40001"):
+        return Transient(
+            "another program has locked the store; the change was not stored", code="store-locked",
+            detail=_reason(error), hint="End the other program, and repeat the request.",
+        )  # fmt: skip
+    return StateError(
+        "the store of the server failed", code="store-failed", detail=_reason(error),
+        hint="Inspect the disk, or restart the database of the store.",
+    )  # fmt: skip
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    return str(getattr(error, "orig", None) or error)

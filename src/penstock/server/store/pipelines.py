@@ -26,7 +26,8 @@ class StoredPipeline:
     """A pipeline of the store.
 
     `file` is the absolute path of its file. `version` is the applied version, and `digest` that of
-    its text; None before the first one. `fresh` is whether its next run resets the state. `failure`
+    its text; None before the first one. `fresh` is whether its next run resets the state; it
+    remains until a run has locked the state, so that a kill does not lose it. `failure`
     is the health of a pipeline whose restart the server has given up.
     """
 
@@ -131,7 +132,8 @@ class Pipelines:
         """
         values = {"wish": "stopped", "wished_by": None, "wished_at": now(), "failure": failure}
         same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
-        self._database.execute(update(PIPELINES).where(same).values(values))
+        mine = same & (PIPELINES.c.wish == "running")
+        self._database.execute(update(PIPELINES).where(mine).values(values))
 
     @contextmanager
     def new_version(self, id: str, text: str, author: str, note: str) -> Iterator[Version]:
@@ -172,13 +174,18 @@ class Pipelines:
         """
         with self._database.transaction() as connection:
             wished = (PIPELINES.c.id == id) & (PIPELINES.c.wish != "stopped")
-            fulfilled = update(PIPELINES).where(wished).values(fresh=False, wish="running")
+            fulfilled = update(PIPELINES).where(wished).values(wish="running")
             if not connection.execute(fulfilled).rowcount:
                 return False
             connection.execute(insert(STARTS).values(
                 run=run, pipeline=id, version=version, time=now(), author=author
             ))  # fmt: skip
         return True
+
+    def end_fresh(self, id: str, wished_at: str | None) -> None:
+        """Records that a run has reset the state, as a wish asked. A later wish remains."""
+        same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
+        self._database.execute(update(PIPELINES).where(same).values(fresh=False))
 
     def set_process(self, run: str, pid: int, identity: str | None) -> None:
         """Records the process of a started run."""
@@ -188,6 +195,12 @@ class Pipelines:
     def end_start(self, run: str) -> None:
         """Records that the server has acted on the end of a run."""
         self._database.execute(update(STARTS).where(STARTS.c.run == run).values(ended=True))
+
+    def open_start(self, id: str) -> Start | None:
+        """Returns the last start whose end the server has not acted on; None without one."""
+        query = select(STARTS).where((STARTS.c.pipeline == id) & ~STARTS.c.ended)
+        row = self._database.first(query.order_by(STARTS.c.time.desc()).limit(1))
+        return Start(**row) if row is not None else None
 
     def starts(self, id: str, limit: int = 100) -> list[Start]:
         """Returns the starts of a pipeline, last first."""

@@ -6,6 +6,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Integer,
     MetaData,
@@ -16,8 +17,8 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-LAYOUT = 1
-"""Version of the tables."""
+LAYOUT = 2
+"""Version of the tables; `upgrade.py` has the steps between versions."""
 
 STORE = Table("store", METADATA, Column("layout", Integer, nullable=False))
 
@@ -103,3 +104,112 @@ AUDIT = Table(
     Column("facts", JSON, nullable=False),
 )
 """Append only: no function changes or removes a row."""
+
+CONNECTIONS = Table(
+    "connections",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("type", String, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("secrets", Text),
+    Column("users", JSON(none_as_null=True)),
+    Column("pipelines", JSON(none_as_null=True)),
+    Column("right", String, nullable=False),
+    Column("author", String, nullable=False),
+    Column("time", String, nullable=False),
+)
+"""`options` are those without secrets; `secrets` is an encrypted JSON map of paths to values.
+`users`, `pipelines` (IDs) and `right` permit the use; null permits all."""
+
+FUNCTIONS = Table(
+    "functions",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("signatures", JSON, nullable=False),
+    Column("author", String, nullable=False),
+    Column("note", String, nullable=False),
+    Column("time", String, nullable=False),
+)
+"""Python files with functions for SQL, each text a version."""
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("user", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("status", Integer),
+    Column("content", Text),
+    Column("time", String, nullable=False),
+)
+"""Requests with the header Idempotency-Key, and their answers; no status while under way."""
+
+SHARES = Table(
+    "shares",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("hash", String, nullable=False, unique=True),
+    Column("pipeline", String, ForeignKey("pipelines.id", ondelete="CASCADE"), nullable=False),
+    Column("letter", String),
+    Column("author", String, ForeignKey("users.name", ondelete="CASCADE"), nullable=False),
+    Column("time", String, nullable=False),
+    Column("expires", String, nullable=False),
+)
+"""Links for reading without a login, of a pipeline or of one of its dead letters."""
+
+CHANNELS = Table(
+    "channels",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("secret", Text),
+    Column("author", String, nullable=False),
+    Column("time", String, nullable=False),
+)
+"""Recipients of alerts. `kind` is webhook or email; `secret` is encrypted."""
+
+RULES = Table(
+    "rules",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("pipelines", JSON(none_as_null=True)),
+    Column("threshold", Float, nullable=False),
+    Column("minutes", Float, nullable=False),
+    Column("channels", JSON, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("silenced_until", String),
+    Column("author", String, nullable=False),
+    Column("time", String, nullable=False),
+)
+
+ALERTS = Table(
+    "alerts",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("rule", String, nullable=False),
+    Column("pipeline", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("opened", String, nullable=False),
+    Column("resolved", String),
+)
+"""The history of alerts. `name` is that of the pipeline, which may be deleted later."""
+
+MESSAGES = Table(
+    "messages",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("alert", Integer, ForeignKey("alerts.number", ondelete="CASCADE"), nullable=False),
+    Column("channel", String, nullable=False),
+    Column("event", String, nullable=False),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("due", String),
+    Column("sent", String),
+    Column("error", Text),
+)
+"""Messages about alerts. `event` is opened or resolved. `due` is the time of the next attempt;
+null after success and after the last attempt."""

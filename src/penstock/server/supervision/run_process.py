@@ -14,6 +14,7 @@ from uuid import uuid4
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.process_identity import process_identity
 from penstock.core.run_id import RUN_ID_VARIABLE
+from penstock.server.connections.profiles import Profiles
 from penstock.server.store.pipelines import Start
 from penstock.server.supervision.run_log import LOG, OUTPUT
 
@@ -22,22 +23,29 @@ from penstock.server.supervision.run_log import LOG, OUTPUT
 class Launcher:
     """Starts of runs. `command` is the command line up to the word `run`.
 
-    The directory of a pipeline in `logs` receives the log and the output of its runs.
+    The directory of a pipeline in `logs` receives the log and the output of its runs. A run has
+    the connections of the server that its file uses, and no others.
     """
 
     command: Sequence[str]
     environment: Mapping[str, str]
     logs: Path
+    profiles: Profiles
 
-    def start(self, id: str, file: Path, run: str, *, fresh: bool) -> RunProcess:
+    def start(
+        self, id: str, file: Path, run: str, *, fresh: bool, connections: Sequence[str]
+    ) -> RunProcess:
         """Starts a run in a session of its own, which outlives the server. Raises OSError."""
+        own = {RUN_ID_VARIABLE: run}
+        if connections:
+            own |= self.profiles.environment(None, id, connections)
         logs = self.logs / id
         create_directory(logs)
         words = [*self.command, "run", file.name, "--log", "json"]
         words += ["--log-file", str(logs / LOG), *(["--fresh"] if fresh else [])]
         with open_private(logs / OUTPUT, "ab") as output:
             child = subprocess.Popen(
-                words, cwd=file.parent, env={**self.environment, RUN_ID_VARIABLE: run},
+                words, cwd=file.parent, env={**self.environment, **own},
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
         return RunProcess(run, child.pid, process_identity(child.pid), child)
@@ -54,8 +62,13 @@ class RunProcess:
 
     @classmethod
     def of(cls, start: Start) -> RunProcess:
-        """Returns the process of a start, which may have ended."""
-        return cls(start.run, start.pid or 0, start.identity)
+        """Returns the process of a start, which may have ended.
+
+        The server may have been killed before it recorded the process; then its run ID finds it.
+        """
+        pid = start.pid or _leader_of_run(start.run)
+        identity = start.identity if start.pid else process_identity(pid) if pid else None
+        return cls(start.run, pid or 0, identity)
 
     @property
     def alive(self) -> bool:
@@ -75,6 +88,17 @@ class RunProcess:
         if self.alive:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+
+
+def _leader_of_run(run: str) -> int | None:
+    """Returns the process that leads the session of a run; None without it."""
+    wanted = f"{RUN_ID_VARIABLE}={run}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            pid = int(entry.name)
+            if wanted in (entry / "environ").read_bytes().split(b"\0") and os.getsid(pid) == pid:
+                return pid
+    return None
 
 
 def new_run_id() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from pathlib import Path
 
 from penstock.core.files.private_files import FILE_MODE
 from penstock.core.log import Log
@@ -35,12 +34,32 @@ class Supervised:
         self._pipelines, self._launcher, self._log = pipelines, launcher, log
         self._process = RunProcess.of(adopted) if adopted is not None else None
         self._started_at = time.monotonic()
-        self._has_lock = False
+        self._has_lock = self._requested_stop = False
         self._failures = Failures()
         self._wished_at: str | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
         self.status: Status | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a run is about to end because a stop of it was requested."""
+        return self._requested_stop or (self.status is not None and self.status.stopping)
+
+    def ends(self, pipeline: StoredPipeline) -> bool:
+        """Returns whether the run is to end, because it began before a wish.
+
+        Runs of the server did, since a start fulfils the wish; a later one is a user's own.
+        """
+        owner = self.status.owner if self.status is not None else None
+        if owner is None or pipeline.wish == "running":
+            return False
+        return self._owns_lock or (owner.since or "") <= (pipeline.wished_at or "")
+
+    @property
+    def _owns_lock(self) -> bool:
+        owner = self.status.owner if self.status is not None else None
+        return bool(owner and self._process and owner.identity == self._process.identity)
 
     @property
     def starting(self) -> bool:
@@ -73,42 +92,49 @@ class Supervised:
         self.health = self._health(pipeline, entry, status)
         return due
 
-    def start(self, pipeline: StoredPipeline, file: Path) -> None:
+    def start(self, pipeline: StoredPipeline, entry: CatalogEntry) -> None:
         """Starts the run of a pipeline."""
         run = new_run_id()
         author = SERVER if self._failures.times else pipeline.wished_by or SERVER
         if not self._pipelines.begin_start(pipeline.id, run, pipeline.version, author):
             return
         try:
-            process = self._launcher.start(pipeline.id, file, run, fresh=pipeline.fresh)
+            process = self._launcher.start(
+                pipeline.id, entry.file, run, fresh=pipeline.fresh, connections=entry.connections
+            )
         except OSError as error:
             message = f"the process of the run cannot be started: {error.strerror}"
             self._error = Reason("run-not-started", message)
             self._failures.add(time.monotonic(), None)
             return
-        self._pipelines.set_process(run, process.pid, process.identity)
         self._process, self._started_at = process, time.monotonic()
+        self._pipelines.set_process(run, process.pid, process.identity)
         self.health = Health("starting", pipeline.wished_at)
-        self._log.info("run started", file=str(file), run=run, pid=process.pid)
+        self._log.info("run started", file=str(entry.file), run=run, pid=process.pid)
 
     def _compare_run(self, pipeline: StoredPipeline, state: StateDirectory, status: Status) -> None:
-        """Requests the stop of a run that began before the wish; a later one is a user's own."""
-        assert status.owner is not None
+        """Requests the stop of a run that is to end, and records that it has reset its state."""
         self._has_lock, self._error = True, None
-        began, wished = status.owner.since or "", pipeline.wished_at or ""
-        if pipeline.wish != "running" and began <= wished and not status.stopping:
-            (state.root / "stop").touch(FILE_MODE)
+        if self._owns_lock and pipeline.fresh and pipeline.wish == "running":
+            self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+        if self.ends(pipeline):
+            self._requested_stop = True
+            if not status.stopping:
+                (state.root / "stop").touch(FILE_MODE)
 
     def _end(self, pipeline: StoredPipeline, status: Status) -> None:
         """Acts on the end of a run: a restart, or none."""
         process, last = self._process, status.runs[0] if status.runs else None
-        self._process, self._has_lock = None, False
+        requested_stop = self._requested_stop
+        self._process, self._has_lock, self._requested_stop = None, False, False
         if process is not None:
             self._pipelines.end_start(process.run)
             if last is not None and last.id != process.run:
                 last = None
-        if pipeline.wish == "restarted":
-            return
+            if last is not None and pipeline.fresh and pipeline.wish == "running":
+                self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+        if pipeline.wish == "restarted" or (pipeline.wish == "running" and requested_stop):
+            return  # a start that came after the stop
         exit_code = process.exit_code if process is not None else None
         if exit_code is None and last is not None:
             exit_code = last.exit_code

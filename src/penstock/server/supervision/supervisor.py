@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
+from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health, Reason
 from penstock.server.catalog import Catalog
+from penstock.server.store.lease import Lease
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.supervision.run_process import Launcher
 from penstock.server.supervision.supervised import Supervised
@@ -25,8 +27,9 @@ class Supervisor:
     """Starts, restarts and stops runs, in a thread of its own."""
 
     def __init__(
-        self, pipelines: Pipelines, catalog: Catalog, launcher: Launcher, log: Log
+        self, pipelines: Pipelines, catalog: Catalog, launcher: Launcher, log: Log, lease: Lease
     ) -> None:
+        self._lease = lease
         self._pipelines, self._catalog = pipelines, catalog
         self._launcher, self._log = launcher, log
         self._supervised: dict[str, Supervised] = {}
@@ -55,8 +58,21 @@ class Supervisor:
         """Returns a pipeline as of the last comparison; None before its first one."""
         return self._supervised.get(id)
 
+    def snapshots(self) -> dict[str, Snapshot]:
+        """Returns the metrics of the last run of each pipeline, as of the last comparison."""
+        statuses = {id: each.status for id, each in self._supervised.copy().items()}
+        return {
+            id: status.numbers
+            for id, status in statuses.items()
+            if status is not None and status.numbers is not None
+        }
+
     def compare(self) -> None:
-        """Compares all pipelines once, and acts where a wish and its run differ."""
+        """Compares all pipelines once, and acts where a wish and its run differ.
+
+        Raises StateError without the lease of the store.
+        """
+        self._lease.check()
         known = {pipeline.id: pipeline for pipeline in self._pipelines.all()}
         for id in self._supervised.keys() - known.keys():
             del self._supervised[id]
@@ -69,7 +85,7 @@ class Supervisor:
             entry = self._catalog.entry(id)
             try:
                 if supervised.compare(pipeline, entry) and starting < limit and entry is not None:
-                    supervised.start(pipeline, entry.file)
+                    supervised.start(pipeline, entry)
                     starting += 1
             except PenstockError as error:
                 reason = Reason(error.code, error.message, error.hint)
@@ -80,9 +96,8 @@ class Supervisor:
         self.ready = True
 
     def _adopt(self, id: str) -> Supervised:
-        starts = self._pipelines.starts(id, limit=1)
-        last = starts[0] if starts and not starts[0].ended else None
-        return Supervised(self._pipelines, self._launcher, self._log, last)
+        start = self._pipelines.open_start(id)
+        return Supervised(self._pipelines, self._launcher, self._log, start)
 
     def _loop(self) -> None:
         while not self._closed.is_set():

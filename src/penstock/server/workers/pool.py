@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.core.errors import PenstockError, Transient
 
-REQUESTS_PER_WORKER = 500
+REQUESTS_PER_WORKER = 2000
 """The requests after which a worker is replaced: it remembers modules of pipelines."""
 WAIT_SECONDS = 20.0
 """The time that a request waits for a free worker."""
@@ -49,15 +49,17 @@ class WorkerPool:
 
     def call(
         self, operation: str, file: Path, *, text: str | None = None, timeout: float = 30.0,
-        **arguments: Any,
+        variables: Mapping[str, str] | None = None, **arguments: Any,
     ) -> dict[str, Any]:  # fmt: skip
         """Performs an operation of `operations.OPERATIONS` and returns its result.
 
-        `text` takes the place of the file's. Raises WorkerError with the errors of the operation,
+        `text` takes the place of the file's, and `variables` are those of the environment during
+        the operation. Raises WorkerError with the errors of the operation,
         and Transient if it takes longer than `timeout` seconds or no worker is free.
         """
         request = {
             "operation": operation, "file": str(file), "text": text, "arguments": arguments,
+            "variables": dict(variables or {}),
         }  # fmt: skip
         with self._worker() as worker:
             answer = worker.ask(request, timeout)
@@ -65,6 +67,20 @@ class WorkerPool:
             raise WorkerError(answer["errors"], answer["status"])
         result: dict[str, Any] = answer["result"]
         return result
+
+    def end_idle(self, seconds: float) -> None:
+        """Ends workers without a request for a time, which use 90 MB each."""
+        for _ in range(self._free.qsize()):
+            try:
+                worker = self._free.get_nowait()
+            except queue.Empty:
+                return
+            if worker is not None and time.monotonic() - worker.last_request > seconds:
+                worker.end()
+                with self._lock:
+                    self._workers.discard(worker)
+                worker = None
+            self._free.put(worker)
 
     def close(self) -> None:
         """Ends all workers, and with them the operations under way."""
@@ -127,6 +143,7 @@ class _Worker:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.requests, self.ended = 0, False
+        self.last_request = time.monotonic()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "penstock.server.workers.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -137,6 +154,7 @@ class _Worker:
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         self.requests += 1
+        self.last_request = time.monotonic()
         try:
             return self._exchange(json.dumps(request).encode() + b"\n", timeout)
         except BaseException:

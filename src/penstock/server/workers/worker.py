@@ -21,7 +21,7 @@ def main() -> None:
     """Answers requests until the end of the input. Output of user code goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     for line in sys.stdin:
         answer = _answer(json.loads(line))
         text = to_json(answer, fallback=str).decode()
@@ -29,7 +29,7 @@ def main() -> None:
         forget_secrets()
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Kills this process and its children after the end of the server."""
     while os.getppid() == parent:
         time.sleep(1.0)

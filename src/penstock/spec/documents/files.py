@@ -51,6 +51,11 @@ def read_text(path: Path, where: Location | None = None) -> str:
     return preprocess(_decode(_bytes(path, where), str(path)), str(path), path.absolute().parent)
 
 
+def read_unprocessed(path: Path) -> str:
+    """Returns the text of a file as it is written, before its preprocessors. Raises SpecError."""
+    return _decode(_bytes(path, None), str(path))
+
+
 def _bytes(path: Path, where: Location | None) -> bytes:
     text = _UNSAVED.get().get(path.absolute())
     if text is not None:

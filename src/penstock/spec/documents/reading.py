@@ -14,6 +14,7 @@ from penstock.spec.documents.include import IncludeReader
 from penstock.spec.documents.interpolate import Interpolator
 from penstock.spec.documents.overlay import merge_files, without_entries
 from penstock.spec.documents.overrides import apply_overrides
+from penstock.spec.documents.profiles import Profiles
 from penstock.spec.front_end import document_front_end, is_test_file
 from penstock.spec.parsed import MissingParts, Overrides, ParsedPipeline, combine
 from penstock.spec.tree.document import Document
@@ -97,5 +98,7 @@ def complete(
     interpolator = Interpolator(variables)
     root = interpolator.node(document.root)
     assert isinstance(root, MappingNode)
-    document, connection_errors = apply_connections(replace(document, root=root))
+    document, connection_errors = apply_connections(
+        replace(document, root=root), Profiles.of(variables)
+    )
     return document, [*merge_errors, *override_errors, *interpolator.errors, *connection_errors]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Literal
 
 from penstock.spec.script.options import Option
@@ -46,6 +46,10 @@ class Dialect:
         an option or value without a counterpart.
         """
         return options
+
+    def unneeded(self, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
+        """Yields the options of a table that are accepted without effect, each with the reason."""
+        return iter(())
 
     def connector_type(self, name: str, options: Container[str]) -> str:
         """Returns the connector of Penstock for a connector."""

@@ -62,20 +62,29 @@ def _resolved(file: File, table: CreateTable, tables: Tables) -> CreateTable:
         except SpecError as error:
             tables.errors.append(error)
     elif repeated:
-        tables.warnings.extend(_ignored(file, option) for option in repeated)
+        tables.warnings.extend(
+            _warning(
+                file, option, f'the option "{option.name}" is repeated: this value has no effect',
+                code="duplicate-key", hint="remove one of the options",
+            )
+            for option in repeated
+        )  # fmt: skip
+    tables.warnings.extend(
+        _warning(file, option, f'the option "{option.name}" has no effect: {reason}',
+                 code="unused-option")
+        for option, reason in tables.dialect.unneeded(options)
+    )  # fmt: skip
     decimal, columns = tables.dialect.decimal, table.columns
     if decimal is not None:
         columns = _with_decimals(columns, decimal)
     return replace(table, columns=columns, options=options if table.options is not None else None)
 
 
-def _ignored(file: File, option: Option) -> SpecError:
-    return SpecError(
-        f'the option "{option.name}" is repeated: this value has no effect',
-        code="duplicate-key",
-        where=file.location(option.path[0].start, option.path[-1].end),
-        hint="remove one of the options",
-    )
+def _warning(
+    file: File, option: Option, message: str, *, code: str, hint: str | None = None
+) -> SpecError:
+    where = file.location(option.path[0].start, option.path[-1].end)
+    return SpecError(message, code=code, where=where, hint=hint)
 
 
 def _with_decimals(columns: TableColumns, decimal: str) -> TableColumns:

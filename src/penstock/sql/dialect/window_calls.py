@@ -12,17 +12,18 @@ from penstock.sql.text.sql import Call, Sql
 WINDOWS = ("tumble", "hop", "session")
 SPARK_WINDOWS = ("window", "session_window")
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (1e-3, "millisecond"))
-_ARGUMENTS = {
+FORMS = {
     "tumble": (1, "tumble(width)", "tumble(INTERVAL '5 minutes')"),
     "hop": (2, "hop(slide, width)", "hop(INTERVAL '1 minute', INTERVAL '5 minutes')"),
     "session": (1, "session(gap)", "session(INTERVAL '30 seconds')"),
 }
+"""The number of arguments of each window function, its form and an example."""
 
 
 def read_window(sql: Sql, call: Call) -> Spec:
     """Returns the window of `tumble`, `hop` or `session`. Raises DialectError."""
     name = sql[call.name].value.lower()
-    count, form, example = _ARGUMENTS[name]
+    count, form, example = FORMS[name]
     start, end = sql[call.name].start, sql[call.closing].end
     if len(call.arguments) != count:
         raise DialectError(

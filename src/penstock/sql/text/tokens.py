@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from sqlglot.dialects.spark import Spark
@@ -65,8 +66,13 @@ def tokenize(text: str) -> list[Token]:
 
     Raises UnclosedError.
     """
+    return list(_tokens(text))
+
+
+@lru_cache(maxsize=1024)
+def _tokens(text: str) -> tuple[Token, ...]:
     try:
-        return _join_literals(text, _tokenize(text))
+        return tuple(_join_literals(text, _tokenize(text)))
     except SqlglotError as error:
         raise UnclosedError(str(error)) from None
 

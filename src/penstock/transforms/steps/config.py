@@ -116,6 +116,8 @@ class StepsInput(Config):
     """Payloads for `output.infer`."""
     rows: bool = False
     """The rows of the input are batches: no column is a payload."""
+    columns: list[str] = []
+    """The columns of `rows`. By default all."""
     lists: list[str] = []
     """Columns of `rows` that become lists of one value."""
     files: FileQuery | None = None

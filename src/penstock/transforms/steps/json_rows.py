@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -12,6 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
+
+_FAR_NUMBER = re.compile(r"[0-9][eE]|[0-9]{300}")
+"""A text that may have a number beyond all doubles."""
 
 
 def decode_json(payloads: Iterable[bytes | None]) -> pa.RecordBatch:
@@ -39,7 +43,8 @@ def _objects(payload: bytes | None) -> list[dict[str, Any]]:
 
 def _values(text: str) -> Iterable[Any]:
     """Yields the JSON values of a text, which are separated by blanks or not at all."""
-    decoder = json.JSONDecoder(parse_constant=_reject_constant)
+    parse_float = _double if _FAR_NUMBER.search(text) else None
+    decoder = json.JSONDecoder(parse_constant=_reject_constant, parse_float=parse_float)
     position, end = 0, len(text)
     while True:
         while position < end and text[position] in " \t\r\n":
@@ -51,6 +56,13 @@ def _values(text: str) -> Iterable[Any]:
         except (ValueError, RecursionError) as error:
             raise DecodeError(f"the payload is not JSON: {error}", code="not-json") from error
         yield value
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:20]} is too large for a double")
+    return value
 
 
 def _reject_constant(name: str) -> Any:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError, Rejected
 from penstock.core.exits import exception_text, exits_as_exceptions
+from penstock.core.python_permission import require_python
 from penstock.transforms.python_code import check_code, load_code
 from penstock.transforms.steps.config import Step
 from penstock.transforms.steps.paths import locate
@@ -25,7 +26,8 @@ class PythonFunction:
         self._function: Any = None
 
     def check(self) -> None:
-        """Checks the code. Raises OptionError."""
+        """Checks the code. Raises OptionError, and PlanError if Python is not permitted."""
+        require_python("Python code of a step")
         if self.config.code is not None:
             check_code(self.config.code, str(self.config.function))
 

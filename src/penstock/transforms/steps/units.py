@@ -78,7 +78,8 @@ class InputReader:
         elif self.config.tables is not None:
             batches = read_tables(self.config.tables)
         elif self.config.rows:
-            names = [name for name in row.schema.names if name != INPUT]
+            known = [name for name in row.schema.names if name != INPUT]
+            names = self.config.columns or known
             batches = iter([_with_lists(row.select(names), self.config.lists)])
         else:
             yield self._message(row, index)

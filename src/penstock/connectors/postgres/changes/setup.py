@@ -45,12 +45,16 @@ SELECT plugin, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots W
 
 @dataclass(frozen=True)
 class Replication:
-    """The names of the slot and the publication of a table."""
+    """The names of the slot and the publication of a table.
+
+    With `whole_rows` the log must have the whole row before an update.
+    """
 
     table: TableName
     key: tuple[str, ...]
     slot: str
     publication: str
+    whole_rows: bool = False
 
     def check(self, connection: PostgresConnection) -> None:
         """Checks the server, the user and the table. Raises Permanent with what to run."""
@@ -86,6 +90,12 @@ class Replication:
                 "have no key",
                 code="replica-identity",
                 hint=f"Run ALTER TABLE {quoted} REPLICA IDENTITY DEFAULT.",
+            )
+        if self.whole_rows and identity != "f":
+            raise Permanent(
+                f'the log has only keys of the rows of "{self.table}" before updates',
+                code="replica-identity",
+                hint=f"Run ALTER TABLE {quoted} REPLICA IDENTITY FULL.",
             )
         if identity != "f" and not self.key:
             raise Permanent(

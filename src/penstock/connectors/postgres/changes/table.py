@@ -12,6 +12,7 @@ from penstock.connectors.postgres.changes.setup import Replication
 from penstock.connectors.postgres.changes.snapshot import read_chunk
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.sdk.database.changes import Chunk, Key, Row, TableReceiver, Transaction, Unsent, Value
+from penstock.sdk.operations import Operation
 
 
 class PostgresTable(TableReceiver):
@@ -22,9 +23,10 @@ class PostgresTable(TableReceiver):
 
     def __init__(
         self, replication: Replication, place: tuple[str, str], snapshots: PostgresConnection,
-        lookup: PostgresConnection, *, ignores_truncate: bool, **options: Any,
+        lookup: PostgresConnection, *, ignores_truncate: bool, before_updates: bool, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(str(replication.table), replication.key, **options)
+        self._before_updates = before_updates
         self.place, self.ignores_truncate = place, ignores_truncate
         self._replication, self._snapshots, self._lookup = replication, snapshots, lookup
         self._generated: Sequence[str] = ()
@@ -64,3 +66,12 @@ class PostgresTable(TableReceiver):
             if self._generated:
                 after = {**dict.fromkeys(self._generated, Unsent.VALUE), **after}
         await self.change(transaction, change.operation, before, after)
+
+    def operations(
+        self, operation: Operation, before: Mapping[str, Value] | None,
+        after: Mapping[str, Value] | None,
+    ) -> list[tuple[Operation, Mapping[str, Value]]]:  # fmt: skip
+        found = super().operations(operation, before, after)
+        if self._before_updates and before is not None and found[0][0] == Operation.UPDATE:
+            return [(Operation.UPDATE_BEFORE, before), *found]
+        return found

@@ -101,7 +101,7 @@ class TableReceiver(ABC):
         """Adds a change of a row. `before` has the key, or the whole row, before it."""
         if not self.reads(transaction):
             return
-        for part, values in self._operations(operation, before, after):
+        for part, values in self.operations(operation, before, after):
             self._number += 1
             if self._chunk is not None:
                 self.mark_changed(self._key(values), transaction)
@@ -186,7 +186,7 @@ class TableReceiver(ABC):
             self.schemas.add(self.journal.end, changed)
         self._followed = columns
 
-    def _operations(
+    def operations(
         self, operation: Operation, before: Mapping[str, Value] | None,
         after: Mapping[str, Value] | None,
     ) -> list[tuple[Operation, Mapping[str, Value]]]:  # fmt: skip

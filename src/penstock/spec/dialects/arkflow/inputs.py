@@ -175,7 +175,7 @@ def memory(reading: Reading) -> InputPlan:
 
 def modbus(reading: Reading) -> InputPlan:
     points = reading.maps("points", _POINT)
-    names = [point.text("name") for point in points]
+    types = {point.text("name"): _point_type(point) for point in points}
     items: list[Tree] = [
         {
             "name": point.get("name"), "kind": point.text("type").lower(),
@@ -190,7 +190,13 @@ def modbus(reading: Reading) -> InputPlan:
     }  # fmt: skip
     lists = [point.text("name") for point in points if point.value("quantity", 1) == 1]
     rows: dict[str, Tree] = {"rows": True, "lists": [*lists]}
-    return InputPlan(source, rows, names)
+    return InputPlan(source, rows, [*types], types)
+
+
+def _point_type(point: Reading) -> str:
+    is_bit = point.text("type").lower() in ("coils", "discrete_inputs")
+    type_ = "BOOLEAN" if is_bit else "BIGINT"
+    return type_ if point.value("quantity", 1) == 1 else f"ARRAY<{type_}>"
 
 
 def nats(reading: Reading) -> InputPlan:

@@ -36,7 +36,9 @@ JOB_SINK = options(
     "config:map = the options of the output", "codec:any",
 )  # fmt: skip
 _STATELESS = ("source", "map", "filter", "udf", "sink")
-_STATEFUL = ("aggregate", "window", "join")
+_SCRIPT = "a stream has no event time and no state by key; write a SQL script of Penstock"
+MISSING_OPERATORS: Mapping[str, str] = dict.fromkeys(("aggregate", "window", "join"), _SCRIPT)
+"""The kinds of operators that Penstock does not have, each with the reason."""
 
 
 def to_stream(job: Reading) -> MappingNode | None:
@@ -96,7 +98,7 @@ def _chain(job: Reading, operators: Mapping[str, Reading]) -> list[Reading]:
 
 def _check_kind(operator: Reading) -> None:
     kind = operator.text("kind")
-    if kind in _STATEFUL:
+    if kind in MISSING_OPERATORS:
         operator.refuse(
             "kind", f"a job has no operator {kind} here",
             "write it in a SQL script of Penstock, with event time and state",

@@ -31,15 +31,25 @@ def output_rows(plan: OutputPlan, prefix: str = "") -> dict[str, Tree]:
     }  # fmt: skip
 
 
-def select_input(name: str, plan: InputPlan, columns: Sequence[str]) -> str:
-    """Returns the query of one of several inputs, with the columns of all."""
-    types = {VALUE: "BINARY", "counter": "BIGINT", "run": "BIGINT", "partition": "INT",
+def select_inputs(plans: Mapping[str, InputPlan]) -> str:
+    """Returns the query of several inputs by the names of their nodes, with the columns of all."""
+    columns = list(dict.fromkeys(column for plan in plans.values() for column in plan.columns))
+    types = {name: type_ for plan in plans.values() for name, type_ in plan.types.items()}
+    parts = (_select_input(name, plan, columns, types) for name, plan in plans.items())
+    return " UNION ALL ".join(parts)
+
+
+def _select_input(
+    name: str, plan: InputPlan, columns: Sequence[str], further: Mapping[str, str]
+) -> str:
+    """Returns the query of one of several inputs. Columns of other inputs are null."""
+    types = {**further, VALUE: "BINARY", "counter": "BIGINT", "run": "BIGINT", "partition": "INT",
              "offset": "BIGINT", "key": "BINARY", "timestamp": "TIMESTAMP",
              "publish_time": "TIMESTAMP"}  # fmt: skip
     selected = [
-        column
+        quote_name(column)
         if column in plan.columns
-        else f"CAST(NULL AS {types.get(column, 'STRING')}) AS {column}"
+        else f"CAST(NULL AS {types.get(column, 'STRING')}) AS {quote_name(column)}"
         for column in columns
     ]
     text = plan.name.replace("\\", "\\\\").replace("'", "\\'")

@@ -18,12 +18,14 @@ class InputPlan:
     """An input: the options of its source, and of its rows in the transform `steps`.
 
     `metadata` are metadata columns of the source; `columns` has the columns of the source that a
-    batch needs. `is_bounded` is true if the input ends.
+    batch needs, and `types` those of columns that are no messages. `is_bounded` is true if the
+    input ends.
     """
 
     source: dict[str, Tree]
     rows: dict[str, Tree] = field(default_factory=dict)
     columns: Sequence[str] = (VALUE,)
+    types: Mapping[str, str] = field(default_factory=dict)
     is_bounded: bool = False
     name: str = ""
 

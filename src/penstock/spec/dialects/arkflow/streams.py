@@ -15,7 +15,7 @@ from penstock.spec.dialects.arkflow.node_rows import (
     batch_times,
     input_rows,
     output_rows,
-    select_input,
+    select_inputs,
 )
 from penstock.spec.dialects.arkflow.plans import VALUE, InputPlan, OutputPlan
 from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
@@ -188,12 +188,13 @@ class StreamReader:
         at = self.reading.get("input")
         if len(plans) == 1:
             return self._add("sources", "input", plans[0].source, at)
-        columns = list(dict.fromkeys(column for plan in plans for column in plan.columns))
-        parts = []
+        named = {
+            self._add("sources", f"input_{plan.name}", plan.source, at): plan for plan in plans
+        }
         for plan in plans:
-            name = self._add("sources", f"input_{plan.name}", plan.source, at)
-            parts.append(select_input(name, plan, columns))
-        query = {"type": "sql", "sql": " UNION ALL ".join(parts)}
+            if plan.types:
+                plan.rows["columns"] = [*plan.columns]
+        query = {"type": "sql", "sql": select_inputs(named)}
         return self._add("transforms", "inputs", query, at)
 
     def _steps(self, pipeline: Reading | None) -> tuple[list[Tree], list[str] | None, float | None]:

@@ -8,7 +8,14 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS
 from penstock.spec.dialects.arkflow.codecs import CODECS
 from penstock.spec.dialects.arkflow.components import UNSUPPORTED
 from penstock.spec.dialects.arkflow.inputs import INPUTS
-from penstock.spec.dialects.arkflow.jobs import EDGE, JOB, JOB_SINK, JOB_SOURCE, OPERATOR
+from penstock.spec.dialects.arkflow.jobs import (
+    EDGE,
+    JOB,
+    JOB_SINK,
+    JOB_SOURCE,
+    MISSING_OPERATORS,
+    OPERATOR,
+)
 from penstock.spec.dialects.arkflow.outputs import OUTPUTS
 from penstock.spec.dialects.arkflow.pipeline import HEALTH, LOGGING, TOP
 from penstock.spec.dialects.arkflow.processors import PROCESSORS, TEMPORARIES
@@ -52,6 +59,8 @@ _NAMES = {"input": "source", "output": "sink", "buffer": "`window` of", "codec":
 def rows() -> Iterator[Row]:
     """Yields the rows of the table."""
     yield from list_options(KINDS, _becomes)
+    for kind, reason in MISSING_OPERATORS.items():
+        yield Row("job `operator`", f"`kind: {kind}`", f"missing: {reason}")
     yield from list_missing(UNSUPPORTED)
 
 

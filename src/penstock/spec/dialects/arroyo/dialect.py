@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 
 from penstock.core.names import quote_name
 from penstock.spec.dialects.arroyo.connectors import find_connector
 from penstock.spec.dialects.arroyo.files import has_time_pattern
 from penstock.spec.dialects.arroyo.options import is_arroyo_table, metadata_name, translate_options
 from penstock.spec.dialects.arroyo.queries import translate_query
+from penstock.spec.dialects.arroyo.unneeded import unneeded_options
 from penstock.spec.script.dialect import DELAY, Dialect, Kind
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
@@ -26,7 +27,9 @@ class Arroyo(Dialect):
     replaces_repeated_options = True
     decimal = "DECIMAL(38, 10)"
     translates_queries = True
-    printed_format = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+    printed_format = {
+        "type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null",
+    }  # fmt: skip
 
     def is_used(self, options: Sequence[Option], kind: Kind) -> bool:
         return is_arroyo_table(options, kind)
@@ -40,6 +43,9 @@ class Arroyo(Dialect):
         types: Collection[str] = (),
     ) -> Sequence[Option]:
         return translate_options(file, options, kind, table, types)
+
+    def unneeded(self, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
+        return unneeded_options(options)
 
     def connector_type(self, name: str, options: Container[str]) -> str:
         return find_connector(name, options).type

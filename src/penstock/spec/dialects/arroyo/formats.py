@@ -20,6 +20,7 @@ from penstock.spec.script.dialect import Kind
 
 _FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 """Formats of Arroyo with another name."""
+_FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _LINES = {"raw_string": "text"}
 """Formats of Arroyo with another name, if lines are records."""
 _FRAMED = frozenset({"http", "http_poll", "tcp", "udp"})
@@ -152,14 +153,15 @@ def default_options(
 ) -> dict[str, Value]:
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
-    Nulls are written, and timestamps without a zone. Numbers are timestamps in nanoseconds, and
-    digits below a microsecond are truncated, but change events are written with milliseconds, and
-    with the bytes of decimals. The rows before changes are complete. A payload of Avro is a
-    container. `types` are those of the columns; without columns a table may have all types.
+    Nulls are written, also for NaN and infinity, and timestamps without a zone. Numbers are
+    timestamps in nanoseconds, and digits below a microsecond are truncated, but change events are
+    written with milliseconds, and with the bytes of decimals. The rows before changes are complete.
+    A payload of Avro is a container. `types` are those of the columns; without columns a table may
+    have all types.
     """
-    has_times, has_decimals = (
+    has_times, has_decimals, *has_floats = (
         not types or any(name in type_.upper() for type_ in types)
-        for name in ("TIMESTAMP", "DECIMAL")
+        for name in ("TIMESTAMP", "DECIMAL", *_FLOATS)
     )
     format_ = options.get("format")
     if format_ == "avro" and connector.type != "files":
@@ -180,6 +182,8 @@ def default_options(
         written = {"format.timestamp_zone": "none"}
     elif has_times:
         written = {"format.timestamps": "millis"}
+    if any(has_floats):
+        written["format.not_finite"] = "null"
     if format_ == "json":
         return {"format.nulls": "keep", **written}
     return written | ({"format.decimals": "bytes"} if has_decimals else {})

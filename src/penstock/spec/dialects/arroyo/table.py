@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from penstock.spec.dialects.arroyo.connectors import CONNECTORS, MISSING
 from penstock.spec.dialects.arroyo.formats import COMMON, OF_FORMATS
 from penstock.spec.dialects.arroyo.option_rules import Connector, Rule, Rules, Unsupported
+from penstock.spec.dialects.arroyo.unneeded import reason
 from penstock.spec.dialects.options.listing import Row
 
 _SAME: Mapping[str, tuple[str, ...]] = {
@@ -34,24 +35,6 @@ _COMBINED: Mapping[tuple[str, str], str] = {
     ("websocket", "subscription_messages.N"): "`messages`, in the order of the numbers",
 }  # fmt: skip
 """Options that become a part of an option."""
-_REASONS: Mapping[str, str] = {
-    "multipart.": "uploads are divided by the client library",
-    "filename.": "names of files are unique",
-    "sink.version": "there is one version",
-    "shuffle_by_partition.": "rows are divided by partition",
-    "load_balancer_mode": "one URL is used",
-    "consumer.": "requests of the client have their own limits",
-    "max_packet_size": "the broker limits the size of messages",
-    "wait_for_control": "a run ends at the end of its input",
-    "rolling_policy.watermark": "files are complete after each batch",
-    "partitioning.time_pattern": "the log of the table names its files",
-    "parquet.row_group_size": "row groups have the size of a batch",
-    "parquet.compression": "files are compressed with the codec of the table",
-    "framing.newline.max_length": "long lines are read in full",
-    "lookup.cache.max_bytes": "there is no limit of the cache",
-    "storage.": "the scheme of the URL decides",
-}
-"""The reasons why accepted options have no effect, by the begin of their names."""
 _FORMATS: Mapping[str, str] = {
     "json": "`json`", "debezium_json": "`debezium_json`", "avro": "`avro`",
     "parquet": "`parquet`; of `delta` and `iceberg` the format of their files",
@@ -95,8 +78,8 @@ _FUNCTIONS: Mapping[str, str] = {
     "scalar functions of DataFusion": "the same answers, or a difference in the table of functions",
     "aggregates of DataFusion": "the same answers, or a difference in the table of functions",
     "approx_distinct": "HyperLogLog++ with an error of about 1 %",
-    "approx_percentile_cont, approx_median": "a value of the input, whose rank differs by at most "
-    "0.01 %; DataFusion interpolates between the centroids of a t-digest",
+    "approx_percentile_cont, approx_median": "the same of up to 85 values; of more the value "
+    "whose rank differs by at most 0.01 %, where DataFusion interpolates between centroids",
     "functions of JSON": "the same",
     "extract_json, extract_json_string, get_first_json_object": "the same",
     "multi_hash": "16 bytes, of another algorithm",
@@ -150,13 +133,8 @@ def _reading(option: str, rule: Rule) -> str:
         target = ".".join(rule.parts)
         reading = "the same" if target == option else f"`{target}`"
     else:
-        reading = f"accepted without effect: {_reason(option)}"
+        reading = f"accepted without effect: {reason(option) or 'it selects other options'}"
     return "; ".join([reading, *missing])
-
-
-def _reason(option: str) -> str:
-    found = (reason for begin, reason in _REASONS.items() if option.startswith(begin))
-    return next(found, "it selects other options")
 
 
 def _sentence(text: str) -> str:

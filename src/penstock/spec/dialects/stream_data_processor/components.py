@@ -9,8 +9,6 @@ from penstock.spec.dialects.options.components import component_reader
 UNSUPPORTED: Mapping[str, str] = {
     "kapacitor": "the protocol of Kapacitor's user-defined functions is not supported",
     "record_batches": "the format arrow is for files; send JSON, CSV or Graphite in messages",
-    "log": "run penstock inspect, or convert the file and add a transform log",
-    "pipeline": "write its handlers in their order",
 }
 """Components that Penstock does not have, each with the reason."""
 

@@ -9,13 +9,13 @@ from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.stream_data_processor.chains import Chains, Handler, NodePlan
 from penstock.spec.dialects.stream_data_processor.components import read_component
 from penstock.spec.dialects.stream_data_processor.consumers import CONSUMERS, read_consumer
-from penstock.spec.dialects.stream_data_processor.handlers import read_handler
+from penstock.spec.dialects.stream_data_processor.handlers import read_handlers
 from penstock.spec.dialects.stream_data_processor.producers import (
     PRODUCERS,
     ProducerPlan,
     read_producer,
 )
-from penstock.spec.tree.nodes import Entry, MappingNode, SequenceNode
+from penstock.spec.tree.nodes import Entry, MappingNode
 
 TOP: Options = options("producers!:map", "nodes:map", "consumers!:map")
 NODE: Options = options(
@@ -84,10 +84,8 @@ class _Graph:
                 f'a producer has the name "{entry.name}"', entry.key.location,
                 code="duplicate-name",
             )  # fmt: skip
-        list_ = reading.get("handlers")
-        items = list_.items if isinstance(list_, SequenceNode) else ()
-        found = [(item, read_handler(item, self._findings, entry.value)) for item in items]
-        handlers: list[Handler] = [(item, each) for item, each in found if each is not None]
+        found = read_handlers(reading.get("handlers"), self._findings, entry.value)
+        handlers: list[Handler] = [*found]
         self._nodes[entry.name] = NodePlan(entry.key, reading, reading.texts("from"), handlers)
 
     def _check_nodes(self) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from penstock.core.text import did_you_mean, plural
-from penstock.spec.dialects.options.declarations import Option, Options, options
+from penstock.spec.dialects.options.declarations import Option, Options, options, unneeded
 from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.stream_data_processor.components import read_component
-from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode
+from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _ROLE = Option("column_type", choices=("tag", "field"), reading="`role`")
 _WINDOW = (
@@ -56,16 +56,27 @@ HANDLERS: dict[str, Options] = {
         "no_wait:boolean", "cases!:map = `columns`: a column, or column and order, by result",
     ),
     "dispatch": options("type!", Option("handler", "any", True)),
+    "pipeline": options("type!", "handlers!:list = `handlers`, in their order"),
+    "log": options("type!", unneeded("level", "`penstock inspect` shows the rows of a node")),
 }  # fmt: skip
 """The handlers and their options."""
 _DISPATCHED = {n: HANDLERS[n] for n in ("window", "dynamic_window", "threshold", "derivative")}
 _FUNCTIONS = ("first", "last", "min", "max", "mean")
 
 
-def read_handler(node: Node | None, findings: Findings, above: Node) -> dict[str, Tree] | None:
-    """Returns the options of a handler; None after an error."""
-    found = read_component(node, "handler", HANDLERS, findings, above)
-    return None if found is None else {"type": found[0], **READERS[found[0]](found[1])}
+def read_handlers(
+    list_: Node | None, findings: Findings, above: MappingNode
+) -> Iterator[tuple[Node, dict[str, Tree]]]:
+    """Yields the places and the options of handlers, also of those within a pipeline."""
+    for node in list_.items if isinstance(list_, SequenceNode) else ():
+        found = read_component(node, "handler", HANDLERS, findings, above)
+        if found is None:
+            continue
+        type_, reading = found
+        if type_ == "pipeline":
+            yield from read_handlers(reading.get("handlers"), findings, reading.node)
+        elif type_ != "log":
+            yield node, {"type": type_, **READERS[type_](reading)}
 
 
 def _span(reading: Reading, name: str, at_least: int = 0) -> Tree:

@@ -23,6 +23,8 @@ BECOMES: Mapping[tuple[str, str], str] = {
     ("file", "node"): "a transform `handlers` for each node that a consumer reads",
     ("producer", "file"): "source `files`", ("consumer", "file"): "sink `files`",
     ("consumer", "print"): "sink `print`, by default as a table",
+    ("handler", "pipeline"): "its handlers",
+    ("handler", "log"): "no handler: rows stay as they are",
     ("parser", "graphite"): "format `graphite`; lines of one time and one group of tags are a row, "
                             "by the handler `join`",
 }  # fmt: skip

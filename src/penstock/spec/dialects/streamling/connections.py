@@ -9,8 +9,10 @@ from urllib.parse import quote
 from penstock.spec.dialects.options.trees import Tree
 from penstock.spec.dialects.streamling.settings import Settings
 
-JSON: Mapping[str, Tree] = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
-"""The format of JSON: explicit nulls, and times without a zone."""
+JSON: Mapping[str, Tree] = {
+    "type": "json", "nulls": "keep", "timestamp_zone": "none", "not_finite": "null",
+}  # fmt: skip
+"""The format of JSON: explicit nulls, also for NaN and infinity, and times without a zone."""
 WRITTEN: Mapping[str, Tree] = {**JSON, "binary": "hex"}
 """The format of sinks. Responses of requests have base64, as Penstock reads it."""
 _TLS: Mapping[str, Tree] = {

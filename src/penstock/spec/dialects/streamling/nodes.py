@@ -10,6 +10,7 @@ from penstock.spec.dialects.options.reading import Findings, Reading
 from penstock.spec.dialects.options.trees import Tree, to_node
 from penstock.spec.dialects.streamling.queries import OPERATION, Reference
 from penstock.spec.dialects.streamling.settings import Settings
+from penstock.spec.dialects.streamling.types import is_wide
 from penstock.spec.dialects.streamling.wide_operators import kinds_of_columns
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
 
@@ -104,7 +105,7 @@ class Pipeline:
             text = source.node.get("sql")
             if source.type == "sql" and isinstance(text, ScalarNode):
                 columns = kinds_of_columns(text.written, columns)
-            found |= columns
+            found |= columns | _declared_wide(source.node)
         return found
 
     def primary_key(self, name: str) -> list[str]:
@@ -120,6 +121,18 @@ class Pipeline:
                 return own
             name = fact.inputs[0] if fact.inputs else ""
         return []
+
+
+def _declared_wide(node: MappingNode) -> dict[str, str]:
+    """Returns the columns of a schema with integers of 256 bits, by their kinds."""
+    schemas = (node.get(name) for name in ("schema", "schema_override"))
+    return {
+        entry.name.lower(): "i"
+        for schema in schemas
+        if isinstance(schema, MappingNode)
+        for entry in schema.entries
+        if isinstance(entry.value, ScalarNode) and is_wide(entry.value.written)
+    }
 
 
 def columns_of(node: Node | None) -> list[str]:

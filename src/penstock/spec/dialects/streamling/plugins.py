@@ -46,7 +46,7 @@ PLUGINS: Mapping[str, Options] = {
     "mysql_sink": options(
         *_LOGIN, "user! = `auth.username`", "table! = `table`",
         "primary_key = `primary_key`",
-        Option("on_conflict", choices=("update",), reading="`mode: upsert`; nothing is missing"),
+        Option("on_conflict", choices=("update", "nothing"), reading="`on_conflict`"),
         "sslmode = `tls`", "batch_size = `batch.max_records`",
     ),
     "sqs": options(
@@ -57,8 +57,8 @@ PLUGINS: Mapping[str, Options] = {
         *_LOGIN, "username! = `auth.username`", "table! = `table`", "slot_name! = `slot`",
         "publication_name! = `publication`",
         unneeded("auto_create_publication", "a missing publication is created"),
-        Option("emit_update_before_row", "any", choices=("false",),
-               reading="no effect; true is missing: the changes have the rows after updates only"),
+        Option("emit_update_before_row", "any", choices=("true", "false"),
+               reading="`before_updates`, as deletes"),
         unneeded("memory_backpressure_enabled", _MEMORY),
         unneeded("memory_backpressure_activate_threshold", _MEMORY),
         unneeded("memory_backpressure_resume_threshold", _MEMORY),
@@ -223,7 +223,8 @@ def mysql_sink(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -
     }
     if nodes.key:
         nodes.changes()
-        tree |= {"mode": "upsert", "primary_key": nodes.key}
+        nothing = "nothing" if inner.text("on_conflict").lower() == "nothing" else None
+        tree |= {"mode": "upsert", "primary_key": nodes.key, "on_conflict": nothing}
     else:
         nodes.inserts()
     nodes.write(tree, rows=inner.text("batch_size"))
@@ -239,25 +240,25 @@ def sqs(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
 
 
 def postgres_cdc_source(fact: Fact, outer: Reading, inner: Reading, pipeline: Pipeline) -> None:
-    """Adds the changes of a table. Rows before updates are left out, and `_op` is renamed."""
+    """Adds the changes of a table. The row before an update is a delete, and `_op` is renamed."""
     name = pipeline.names[fact.name.lower()]
     records, kinds = derived_name(name, "_records"), derived_name(name, "_kinds")
     key = columns_of(outer.get("primary_key"))
     table = inner.text("table")
+    before = inner.text("emit_update_before_row").lower() == "true"
     pipeline.add("sources", records, {
         "type": "postgres", **_login(inner, "postgresql", "username", 5432), "changes": True,
         "tls": _tls(inner, ("", "disable", "prefer")),
         "table": table if "." in table else f"public.{table}",
         "slot": inner.get("slot_name"), "publication": inner.get("publication_name"),
+        "before_updates": True if before else None,
         "primary_key": key or None, "labels": read_labels(outer, fact.type),
     }, outer, fact.key)  # fmt: skip
-    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: "_op"}}
+    value = "CASE WHEN _op = 'ub' THEN 'd' ELSE _op END" if before else "_op"
+    kind: dict[str, Tree] = {"type": "map", "from": records, "set": {OPERATION: value}}
     pipeline.add("transforms", kinds, kind, outer, fact.key)
-    rows = derived_name(name, "_rows")
     drop: dict[str, Tree] = {"type": "drop", "from": kinds, "columns": ["_op"]}
-    pipeline.add("transforms", rows, drop, outer, fact.key)
-    where = {"type": "filter", "from": rows, "where": f"{OPERATION} <> 'ub'"}
-    pipeline.add("transforms", name, {**where, "primary_key": key or None}, outer, fact.key)
+    pipeline.add("transforms", name, {**drop, "primary_key": key or None}, outer, fact.key)
 
 
 READERS: dict[str, Callable[[Fact, Reading, Reading, Pipeline], None]] = {

@@ -22,11 +22,24 @@ def column_type(name: str) -> str | None:
     Decimals of more digits than Spark has are text.
     """
     name = name.strip().lower()
-    match = _DECIMAL.match(name)
-    if match is None:
+    digits = _digits(name)
+    if digits is None:
         return _TYPES.get(name)
-    precision = int(match[1] or _MAX_PRECISION)
-    scale = int(match[2] or 0) if match[1] else 9
+    precision, scale = digits
     if precision > _MAX_PRECISION:
         return "STRING"
     return f"DECIMAL({precision},{scale})" if scale <= precision else None
+
+
+def is_wide(name: str) -> bool:
+    """Returns whether a type has integers of more digits than decimals of Spark."""
+    digits = _digits(name.strip().lower())
+    return digits is not None and digits[0] > _MAX_PRECISION and digits[1] == 0
+
+
+def _digits(name: str) -> tuple[int, int] | None:
+    """Returns the precision and the scale of a decimal type; None for another one."""
+    match = _DECIMAL.match(name)
+    if match is None:
+        return None
+    return int(match[1] or _MAX_PRECISION), int(match[2] or 0) if match[1] else 9

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from penstock.sql.datafusion.typed_functions import CARDINALITY, CEIL, DIMENSIONS, FLOOR, ROUND
+from penstock.sql.datafusion.typed_functions import (
+    CARDINALITY,
+    CEIL,
+    DIMENSIONS,
+    FLOOR,
+    ROUND,
+    ROUND_TO,
+)
 from penstock.sql.text.calls import is_array_literal, literal, rewrite, rewrite_call
 from penstock.sql.text.clauses import Part
 from penstock.sql.text.edits import Edit
@@ -28,6 +35,7 @@ _TEMPLATES = {
     ("floor", 1): f"{FLOOR}({{0}})",
     ("ceil", 1): f"{CEIL}({{0}})",
     ("round", 1): f"{ROUND}({{0}})",
+    ("round", 2): f"{ROUND_TO}({{0}}, {{1}})",
     ("to_local_time", 1): "({0})",
     ("log", 1): "log10({0})",
     ("chr", 1): "decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')",

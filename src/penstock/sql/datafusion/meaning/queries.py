@@ -16,6 +16,7 @@ from penstock.sql.datafusion.meaning.arithmetic import (
     doubles,
     products,
 )
+from penstock.sql.datafusion.meaning.casts import typed_casts
 from penstock.sql.datafusion.meaning.functions import calls
 from penstock.sql.datafusion.meaning.output_names import names_of_columns, quoted_names
 from penstock.sql.datafusion.meaning.settings import PLAIN, Settings
@@ -50,7 +51,7 @@ def translate_query(
     replacing = (_whole_replacements,) if settings.replaces_all else ()
     for rule in (*rules, *replacing, _pattern_flags, *further):
         translation = _edit(translation, rule)
-    for repeated in (_elements, _calls, divisions):
+    for repeated in (typed_casts, _elements, _calls, divisions):
         for _ in range(_MAX_ROUNDS):
             edited = _edit(translation, repeated)
             if edited is translation:

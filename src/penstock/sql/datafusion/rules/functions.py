@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.sql.datafusion.typed_functions import TYPEOF
 from penstock.sql.text.calls import rewrite_call
 from penstock.sql.text.edits import DialectError, Edit
 from penstock.sql.text.sql import Sql
 
-_NAMES = {
+NAMES = {
     "approx_distinct": "approx_count_distinct",
-    "arrow_typeof": "typeof",
+    "arrow_typeof": TYPEOF,
     "covar": "covar_samp",
     "datetrunc": "date_trunc",
     "ends_with": "endswith",
@@ -59,8 +60,8 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
             yield rewrite_call(sql, call, template)
         elif name == "multi_hash" and call.arguments:
             yield rewrite_call(sql, call, _hash_of(len(call.arguments)))
-        elif name in _NAMES:
-            yield [Edit(token.start, token.end, _NAMES[name])]
+        elif name in NAMES:
+            yield [Edit(token.start, token.end, NAMES[name])]
         elif name in _REFUSED:
             raise DialectError(
                 f"the function {name} has no counterpart in Spark",

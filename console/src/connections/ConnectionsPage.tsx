@@ -1,0 +1,98 @@
+import { Button, Group, Stack, Table } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { api } from "../api/client";
+import { useLive } from "../live/LiveProvider";
+import { AskButton } from "../parts/AskButton";
+import { Empty } from "../parts/Empty";
+import { ErrorNotice } from "../parts/ErrorNotice";
+import { Loading } from "../parts/Loading";
+import { Time } from "../parts/Time";
+import { usePageTitle } from "../parts/usePageTitle";
+import { ConnectionForm, TestResult } from "./ConnectionForm";
+import { type Connection, connectionPath, type Tested, useConnections, useDelete } from "./connections";
+import { TablesPanel } from "./TablesPanel";
+
+type Open = { kind: "new" } | { kind: "edit" | "tables"; name: string } | null;
+
+/** The connections of the server, which pipelines use by name. */
+export default function ConnectionsPage() {
+  usePageTitle("Connections");
+  const connections = useConnections();
+  const [open, setOpen] = useState<Open>(null);
+  const remove = useDelete();
+  if (connections.isError) return <ErrorNotice error={connections.error} onRetry={() => connections.refetch()} />;
+  const close = () => setOpen(null);
+  const create = <Button onClick={() => setOpen({ kind: "new" })}>New connection</Button>;
+  const chosen = connections.data?.find((each) => open && "name" in open && each.name === open.name);
+  return (
+    <Stack gap="md">
+      <Group justify="space-between">
+        <h1 style={{ margin: 0 }}>Connections</h1>
+        {connections.data?.length !== 0 && create}
+      </Group>
+      {open?.kind === "new" && <ConnectionForm onDone={close} />}
+      {open?.kind === "edit" && chosen && <ConnectionForm key={chosen.name} connection={chosen} onDone={close} />}
+      {open?.kind === "tables" && chosen && (
+        <section className="surface" style={{ padding: 16 }} aria-label={`Tables of ${chosen.name}`}>
+          <Group justify="space-between" mb="sm">
+            <h2 style={{ margin: 0, fontSize: 16 }}>Tables of {chosen.name}</h2>
+            <Button size="xs" variant="subtle" onClick={close}>Close</Button>
+          </Group>
+          <TablesPanel key={chosen.name} connection={chosen} />
+        </section>
+      )}
+      {remove.isError && <ErrorNotice error={remove.error} />}
+      <div className="surface" style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label="Connections">
+        {!connections.data && <Loading />}
+        {connections.data?.length === 0 && (
+          <Empty title="No connections yet" actions={open ? undefined : create}>
+            A connection has the address and the secrets of a system once. Pipelines name it: <code className="mono">connection: NAME</code>.
+          </Empty>
+        )}
+        {connections.data && connections.data.length > 0 && (
+          <Table verticalSpacing="sm" horizontalSpacing="md" miw={860}>
+            <Table.Thead>
+              <Table.Tr>{["Name", "Connector", "May use it", "Changed", "Actions"].map((each) => <Table.Th key={each}>{each}</Table.Th>)}</Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {connections.data.map((each) => (
+                <Row key={each.name} connection={each} onOpen={setOpen} onDelete={() => remove.mutate(each.name)} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        )}
+      </div>
+    </Stack>
+  );
+}
+
+function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen: (open: Open) => void; onDelete: () => void }) {
+  const { name } = connection;
+  const test = useMutation({ mutationFn: () => api.post<Tested>(`${connectionPath(name)}/test`) });
+  return (
+    <Table.Tr>
+      <Table.Td fw={600} miw={180} maw={260} style={{ overflowWrap: "anywhere" }}>{name}</Table.Td>
+      <Table.Td className="mono">{connection.type}</Table.Td>
+      <Table.Td><Use connection={connection} /></Table.Td>
+      <Table.Td><Time at={connection.time} /> <span className="quiet">by {connection.author}</span></Table.Td>
+      <Table.Td>
+        <Group gap="xs" wrap="nowrap">
+          <Button size="xs" variant="default" onClick={() => onOpen({ kind: "edit", name })}>Edit</Button>
+          <Button size="xs" variant="default" onClick={() => onOpen({ kind: "tables", name })}>Tables</Button>
+          <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>Test</Button>
+          <AskButton size="xs" question={`Delete ${name}?`} answer="Delete" onConfirm={onDelete}>Delete</AskButton>
+        </Group>
+        {test.isError && <ErrorNotice error={test.error} />}
+        {test.data && <TestResult result={test.data} />}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Use({ connection }: { connection: Connection }) {
+  const { pipelines } = useLive();
+  const { users, pipelines: ids, right } = connection.permissions;
+  const names = ids?.map((id) => pipelines?.get(id)?.name ?? id).join(", ");
+  return <>{users ? users.join(", ") : `users with ${right}`}{names !== undefined && <span className="quiet"> in {names || "no pipeline"}</span>}</>;
+}

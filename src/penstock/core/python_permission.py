@@ -1,0 +1,32 @@
+"""Permission of Python code in pipelines, which `penstock serve --no-python` rejects.
+
+The variable of the environment reaches all processes of a run. The components of installed packages
+are permitted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from penstock.core.errors import PlanError
+from penstock.core.location import Location
+
+VARIABLE = "PENSTOCK_NO_PYTHON"
+CODE = "python-rejected"
+HINT = "use SQL or another transform, or ask the operator to permit Python"
+
+
+def python_permitted() -> bool:
+    """Returns whether pipelines may have Python code in this process."""
+    return not os.environ.get(VARIABLE)
+
+
+def refusal(what: str, where: Location | None = None) -> PlanError:
+    """Returns the error of Python code that is not permitted."""
+    return PlanError(f"{what} is not permitted on this server", code=CODE, where=where, hint=HINT)
+
+
+def require_python(what: str) -> None:
+    """Raises PlanError if Python code is not permitted."""
+    if not python_permitted():
+        raise refusal(what)

@@ -1,0 +1,137 @@
+"""Conditions of rules, evaluated at each observation of a pipeline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from penstock.core.units import duration_text
+from penstock.runtime.health import Health
+
+RuleKind = Literal[
+    "failed", "crash_looping", "ended", "lag", "dead_letters", "no_rows", "watermark_delay"
+]
+KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
+"""failed: the run failed, or restarts again and again; crash_looping: only the latter; ended: the
+run ended without being stopped; lag: records above the threshold; dead_letters: more per minute
+than the threshold; no_rows: no rows were read; watermark_delay: seconds above the threshold. The
+last four must hold for the minutes of the rule."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A pipeline at a time. `numbers` are the metrics of its run; None without one."""
+
+    health: Health
+    numbers: Mapping[str, Any] | None
+    at: float = field(default_factory=time.time)
+
+
+@dataclass
+class Condition:
+    """The condition of one rule for one pipeline, from observation to observation.
+
+    `open` is whether an earlier server has opened its alert: it then holds from the beginning.
+    """
+
+    kind: RuleKind
+    threshold: float
+    minutes: float
+    open: bool = False
+    _since: float | None = None
+    _rows: int | None = None
+    _rows_at: float = 0.0
+    _letters: list[tuple[float, int]] = field(default_factory=list)
+
+    def observe(self, seen: Observation) -> str | None:
+        """Returns the message of the condition; None while it does not hold."""
+        if self.kind in ("failed", "crash_looping", "ended"):
+            return self._of_health(seen.health)
+        if seen.numbers is None or seen.health.state not in _RUNNING:
+            self._since, self._rows, self._letters, self.open = None, None, [], False
+            return None
+        if self.kind == "no_rows":
+            return self._no_rows(seen)
+        if self.kind == "dead_letters":
+            return self._dead_letters(seen)
+        return self._above(seen)
+
+    def _of_health(self, health: Health) -> str | None:
+        states = {
+            "failed": ("failed", "crash-looping"), "crash_looping": ("crash-looping",),
+            "ended": ("complete",),
+        }[self.kind]  # fmt: skip
+        if health.state not in states:
+            return None
+        reason = health.reason.message if health.reason else "the run has ended"
+        return f"{health.state}: {reason}"
+
+    def _above(self, seen: Observation) -> str | None:
+        """Returns the message of a value that has been above the threshold for the minutes."""
+        assert seen.numbers is not None
+        value = _lag(seen.numbers) if self.kind == "lag" else _delay(seen.numbers, seen.at)
+        if value is None or value <= self.threshold:
+            self._since, self.open = None, False
+            return None
+        if self._since is None:
+            self._since = seen.at - self.minutes * 60 if self.open else seen.at
+        if seen.at - self._since < self.minutes * 60:
+            return None
+        subject, limit = f"a lag of {value:,.0f} records", f"{self.threshold:,.0f}"
+        if self.kind == "watermark_delay":
+            subject = f"a watermark delay of {duration_text(round(value))}"
+            limit = duration_text(self.threshold)
+        lasting = f" for {duration_text(round(seen.at - self._since))}" if self.minutes else ""
+        return f"{subject}, above {limit}{lasting}"
+
+    def _no_rows(self, seen: Observation) -> str | None:
+        rows = _rows(seen.numbers or {})
+        if rows != self._rows:
+            held = self.open and self._rows is None
+            self._rows, self._rows_at = rows, seen.at - self.minutes * 60 if held else seen.at
+        silent = seen.at - self._rows_at
+        if silent < self.minutes * 60:
+            return None
+        return f"no rows were read for {duration_text(round(silent))}"
+
+    def _dead_letters(self, seen: Observation) -> str | None:
+        """Returns the message of dead letters in the last minutes, of one run or several."""
+        count = int((seen.numbers or {}).get("dead_letters", 0))
+        if self._letters and count < self._letters[-1][1]:
+            self._letters = [(seen.at, 0)]  # another run counts from zero
+        self._letters.append((seen.at, count))
+        start = seen.at - max(self.minutes, 1.0) * 60
+        if self.open and self._letters[0][0] > start:
+            return "dead letters are counted"  # for the first minutes of this server
+        while len(self._letters) > 1 and self._letters[1][0] <= start:
+            del self._letters[0]
+        rate = (count - self._letters[0][1]) / max(self.minutes, 1.0)
+        if rate <= self.threshold:
+            return None
+        return f"{rate:,.1f} dead letters per minute, above {self.threshold:,.1f}"
+
+
+_RUNNING = frozenset({"running", "idle", "slow", "retrying", "starting"})
+
+
+def _rows(numbers: Mapping[str, Any]) -> int:
+    nodes = numbers.get("nodes", {}).values()
+    return sum(node["rows"] for node in nodes if node["kind"] == "source")
+
+
+def _lag(numbers: Mapping[str, Any]) -> float | None:
+    lags = [node["lag"] for node in numbers.get("nodes", {}).values() if node["lag"] is not None]
+    return float(sum(lags)) if lags else None
+
+
+def _delay(numbers: Mapping[str, Any], at: float) -> float | None:
+    """Returns the time between now and the earliest watermark, in seconds."""
+    delays = []
+    for text in numbers.get("watermarks", {}).values():
+        moment = datetime.fromisoformat(text)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        delays.append(at - aware.timestamp())
+    return max(delays) if delays else None

@@ -1,0 +1,107 @@
+"""The lease of a store in PostgreSQL: one server at a time acts for its pipelines.
+
+A session of its own has an advisory lock of the database, which ends with the session. A store in
+SQLite is in the data directory, whose lock (`database.leadership`) is its lease.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from contextlib import suppress
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from penstock.core.errors import StateError
+
+_KEY = "hashtext('penstock.server.' || current_schema())"
+_TAKE = text(f"SELECT pg_try_advisory_lock({_KEY})")
+_OWNER = text(
+    "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE granted"
+    f" AND locktype = 'advisory' AND pid <> pg_backend_pid() AND objid::bigint"
+    f" = ({_KEY}::bigint & 4294967295)"
+)
+_SETTINGS = (
+    "SET tcp_keepalives_idle = 10", "SET tcp_keepalives_interval = 5",
+    "SET tcp_keepalives_count = 3", "SET idle_session_timeout = 0",
+)  # fmt: skip
+"""The settings by which the database server finds the end of a machine."""
+
+
+class Lease:
+    """The lease of a store. Safe for several threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+
+    def take(self) -> None:
+        """Takes the lease. Raises StateError if another server has it, and errors of SQLAlchemy."""
+        if self._engine.dialect.name != "postgresql":
+            return
+        with self._lock:
+            owner = self._take()
+        if owner is not None:
+            raise StateError(
+                f"another server uses the store: {owner}", code="already-serving",
+                hint="Stop the other server, or choose another database with --store.",
+            )  # fmt: skip
+
+    def check(self) -> None:
+        """Raises StateError without the lease. A lease that a lost session had is taken again."""
+        if self._engine.dialect.name != "postgresql":
+            return
+        with self._lock:
+            try:
+                if self._connection is not None:
+                    self._connection.exec_driver_sql("SELECT 1")
+                    return
+            except SQLAlchemyError:
+                self._drop()
+            try:
+                owner = self._take()
+            except SQLAlchemyError as error:
+                raise StateError(
+                    "the lease of the store is lost: its database does not answer",
+                    code="lease-lost", detail=str(getattr(error, "orig", None) or error),
+                    hint="Restart the database of the store. Runs continue meanwhile.",
+                ) from error  # fmt: skip
+        if owner is not None:
+            raise StateError(
+                f"another server has the lease of the store: {owner}", code="lease-lost",
+                hint="Stop one of the two servers.",
+            )  # fmt: skip
+
+    def release(self) -> None:
+        """Releases the lease."""
+        with self._lock:
+            self._drop()
+
+    def _take(self) -> str | None:
+        """Takes the lease; returns the name of the other server that has it."""
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            name = f"penstock serve, {socket.gethostname()}, process {os.getpid()}"
+            statement = text("SELECT set_config('application_name', :name, false)")
+            connection.execute(statement, {"name": name[:63]})
+            for setting in _SETTINGS:
+                with suppress(SQLAlchemyError):  # of later versions
+                    connection.exec_driver_sql(setting)
+            if connection.execute(_TAKE).scalar():
+                self._connection = connection
+                return None
+            return str(connection.execute(_OWNER).scalar() or "an unknown process")
+        finally:
+            if self._connection is not connection:
+                connection.invalidate()
+                connection.close()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(SQLAlchemyError):
+                self._connection.invalidate()  # closes the session, and with it the lock
+                self._connection.close()
+            self._connection = None

@@ -1,0 +1,128 @@
+"""The tools of assistants, called by the client of the SDK over the pipes of a process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+pytestmark = pytest.mark.slow
+PIPELINE = """\
+name: shop
+sources:
+  orders:
+    type: generate
+    rows: 3
+    fields: {id: {type: sequence}}
+sinks:
+  out: {type: files, from: orders, path: out, format: json}
+  db:
+    type: postgres
+    from: orders
+    table: t
+    url: postgresql://db/shop
+    auth: {username: ann, password: "${DB_PASSWORD}"}
+"""
+WRONG = PIPELINE.replace("type: generate", "type: generat")
+WRITES = {"write_pipeline", "replay_dead_letters"}
+
+
+class Assistant:
+    """A client of the server of tools."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def tools(self) -> set[str]:
+        return {tool.name for tool in (await self._client.list_tools()).tools}
+
+    async def call(self, name: str, /, **arguments: Any) -> Any:
+        found = await self._client.call_tool(name, arguments)
+        text = found.content[0].text  # type: ignore[union-attr]
+        assert not found.is_error, text
+        return json.loads(text)
+
+    async def error(self, name: str, /, **arguments: Any) -> str:
+        found = await self._client.call_tool(name, arguments)
+        assert found.is_error, found
+        return str(found.content[0].text)  # type: ignore[union-attr]
+
+
+def session(*words: str, test: Callable[[Assistant], Coroutine[Any, Any, None]]) -> None:
+    command = ["-m", "penstock", "mcp", *words]
+    environment = {**os.environ, "DB_PASSWORD": "hunter2"}
+    parameters = StdioServerParameters(command=sys.executable, args=command, env=environment)
+
+    async def body() -> None:
+        async with Client(parameters) as client:
+            await asyncio.wait_for(test(Assistant(client)), 120)
+
+    asyncio.run(body())
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "shop.yaml").write_text(PIPELINE)
+    return tmp_path
+
+
+def test_reading(directory: Path) -> None:
+    async def test(assistant: Assistant) -> None:
+        assert not await assistant.tools() & WRITES
+        assert await assistant.call("list_pipelines") == [{"name": "shop", "file": "shop.yaml"}]
+        assert (await assistant.call("check_pipeline", name="shop"))["ok"]
+        found = await assistant.call("check_pipeline", name="shop", text=WRONG)
+        (error,) = found["errors"]
+        assert (error["code"], error["line"]) == ("unknown-type", 4)
+        assert error["fixes"][0]["edits"][0]["text"] == "generate"
+        nodes = (await assistant.call("explain_pipeline", name="shop"))["nodes"]
+        assert [node["name"] for node in nodes] == ["orders", "out", "db"]
+        assert (await assistant.call("list_dead_letters", name="shop"))["total"] == 0
+        found = await assistant.call("describe", kind="sink", type="kafka")
+        assert "topic" in [option["name"] for option in found["options"]]
+        found = await assistant.call("search_documentation", query="unknown-type")
+        assert "error unknown-type" in found
+        assert "did you mean" in await assistant.error("check_pipeline", name="shp")
+        assert "no path" in await assistant.error("check_pipeline", name="../x.yaml", text=WRONG)
+        assert "nope" in await assistant.error("preview_node", name="shop", node="nope")
+
+    session(str(directory), test=test)
+
+
+def test_secrets_and_sizes(directory: Path) -> None:
+    """No answer has a secret that the pipeline reads, and long answers are cut."""
+    wrong = PIPELINE.replace("table: t", "table: ${DB_PASSWORD}-${NONE}")
+    long = PIPELINE + "".join(f"  s{i}: {{type: prin, from: orders}}\n" for i in range(400))
+
+    async def test(assistant: Assistant) -> None:
+        for text in (PIPELINE, wrong):
+            found = await assistant.call("check_pipeline", name="shop", text=text)
+            assert "hunter2" not in json.dumps(found)
+        explained = await assistant.call("explain_pipeline", name="shop")
+        assert "hunter2" not in json.dumps(explained)
+        cut = await assistant._client.call_tool("check_pipeline", {"name": "shop", "text": long})
+        text = str(cut.content[0].text)  # type: ignore[union-attr]
+        assert len(text) < 41_000 and text.endswith("more characters")
+
+    session(str(directory), test=test)
+
+
+def test_writing(directory: Path) -> None:
+    async def test(assistant: Assistant) -> None:
+        assert await assistant.tools() >= WRITES
+        found = await assistant.call("write_pipeline", name="shop", text=WRONG)
+        assert not found["written"] and (directory / "shop.yaml").read_text() == PIPELINE
+        new = PIPELINE.replace("rows: 3", "rows: 4")
+        assert (await assistant.call("write_pipeline", name="sub/new.yaml", text=new))["written"]
+        assert (directory / "sub" / "new.yaml").read_text() == new
+        for path in ("../new.yaml", "/tmp/new.yaml", ".git/config.yaml", "new.py"):
+            assert "no path" in await assistant.error("write_pipeline", name=path, text=new)
+
+    session(str(directory), "--allow-writes", test=test)
