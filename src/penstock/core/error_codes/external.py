@@ -29,7 +29,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "invalid-subject": "A subject or a key is null or invalid.",
     "invalid-topic": "The name of a topic is null or invalid.",
     "invalid-url": "A URL is null or invalid.",
-    "kubectl-failed": "kubectl could not apply manifests.",
+    "kubectl-failed": "The program kubectl could not apply manifests.",
     "listen": "An address cannot be bound.",
     "no-driver": "No JDBC driver accepts the URL of a database.",
     "no-files": "No files match the path.",
