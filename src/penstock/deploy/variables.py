@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, overload
 
+from penstock.spec.documents.profiles import VARIABLE
 from penstock.spec.documents.secrets import DIRECTORY
 
 T = TypeVar("T")
@@ -15,7 +16,7 @@ class RecordedVariables(Mapping[str, str]):
 
     `required` are names without a default, `optional` are those with one. A required variable that
     is not set has its name as value and is in `unset`: files can be read on a machine without the
-    values of the cluster.
+    values of the cluster. Connections of a server of Penstock are left out.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -38,6 +39,8 @@ class RecordedVariables(Mapping[str, str]):
     @overload
     def get(self, key: str, /, default: str | T) -> str | T: ...
     def get(self, key: str, /, default: object = None) -> object:
+        if key == VARIABLE:
+            return default
         if key != DIRECTORY:
             self.optional.add(key)
         return self._environment.get(key, default)

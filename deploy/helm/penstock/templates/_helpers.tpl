@@ -82,6 +82,7 @@ runtime:
     spark.kubernetes.driver.reusePersistentVolumeClaim: "false"
     spark.kubernetes.driver.service.deleteOnTermination: "false"
     spark.kubernetes.executor.disableConfigMap: "true"
+    spark.kubernetes.executor.useDriverPodIP: "false"
     spark.kubernetes.executor.podTemplateFile: /etc/penstock/executor-pod.yaml
     spark.kubernetes.executor.volumes.persistentVolumeClaim.state.options.claimName: state-{{ .Release.Name }}-0
     spark.kubernetes.executor.volumes.persistentVolumeClaim.state.mount.path: /state

@@ -33,8 +33,9 @@ def spark_settings(deployment: Deployment) -> dict[str, str]:
     """Returns the settings of Spark for a driver in the pod of the deployment.
 
     The names of executor pods have Spark's random part: a container that starts again would meet
-    the pods of its predecessor under fixed names. The driver's pod owns them. Spark makes neither
-    config maps nor claims, so that the role needs no access to them.
+    the pods of its predecessor under fixed names. The driver's pod owns them. Executors connect to
+    the name of the driver: with the IP of its pod, Spark passes them the bind address. Spark makes
+    neither config maps nor claims, so that the role needs no access to them.
     """
     own, executors = deployment.project.plan.spec.runtime.spark, deployment.executors
     settings = {
@@ -53,6 +54,7 @@ def spark_settings(deployment: Deployment) -> dict[str, str]:
         "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
         "spark.kubernetes.driver.service.deleteOnTermination": "false",
         "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.executor.useDriverPodIP": "false",
         "spark.kubernetes.executor.podTemplateFile": f"{SETTINGS}/{POD_TEMPLATE}",
         f"{_CLAIM}.options.claimName": deployment.claim,
         f"{_CLAIM}.mount.path": STATE,
