@@ -121,6 +121,38 @@ def test_the_run_of_the_driver(objects: Objects, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_the_driver_finds_its_files(
+    objects: Objects, said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words of the container, in the directories that its volumes make."""
+    spec = objects["StatefulSet", "shop"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    config_map, secret = volumes["pipeline"]["projected"]["sources"]
+    texts = objects["ConfigMap", "shop-files"]["data"]
+    for item in config_map["configMap"]["items"]:
+        write(tmp_path / "pipeline" / item["path"], texts[item["key"]])
+    for item in secret["secret"]["items"]:
+        write(tmp_path / "pipeline" / item["path"], "of the Secret")
+    for item in volumes["secrets"]["secret"]["items"]:
+        write(tmp_path / "secrets" / item["path"], "of the Secret")
+    for name, text in objects["ConfigMap", "shop-settings"]["data"].items():
+        write(tmp_path / name, text)
+    monkeypatch.chdir(tmp_path / "pipeline")
+    for variable in container["env"]:
+        monkeypatch.setenv(variable["name"], "of-the-secret")
+    monkeypatch.setenv("PENSTOCK_SECRETS", str(tmp_path / "secrets"))
+    words = [word.replace("/etc/penstock", str(tmp_path)) for word in container["args"]]
+    files = words[1 : words.index("--listen")]
+    code, out, err = said("check", *files, "--level", "static")
+    assert (code, err) == (0, "") and "Shop_Orders.v2: no errors" in out
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
 def test_the_settings_are_those_of_a_run(objects: Objects, tmp_path: Path) -> None:
     pipeline, settings = tmp_path / "small.yaml", tmp_path / "kubernetes.yaml"
     pipeline.write_text(SMALL + "runtime: {spark: {spark.sql.ansi.enabled: false}, state: own}\n")
