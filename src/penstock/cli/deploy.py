@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Group, Parameter
 
 from penstock.cli.options import Files
 from penstock.cli.printing import print_warnings
+
+if TYPE_CHECKING:
+    from penstock.deploy.executors import Executors
+    from penstock.deploy.project import Project
 
 deploy = App(
     name="deploy",
@@ -78,7 +84,6 @@ def k8s(
       penstock deploy k8s shop.yaml --executors 4 --cores 2 --memory 4g --namespace streams
       penstock deploy k8s shop.yaml --image registry.example.com/penstock:1 --apply
     """
-    from penstock.deploy.executors import choose_executors
     from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
     from penstock.deploy.kubernetes.deployment import Deployment
     from penstock.deploy.kubernetes.kubectl import apply_manifests, require_kubectl
@@ -89,7 +94,6 @@ def k8s(
         check_namespace,
         object_name,
     )
-    from penstock.deploy.project import read_project
 
     if name is not None:
         check_name(name)
@@ -97,10 +101,8 @@ def k8s(
     check_image(image or DEFAULT_IMAGE)
     if apply:
         require_kubectl()
-    project = read_project(files, os.environ)
-    plan = project.plan
-    executors = choose_executors(plan.spec.runtime, number, cores, memory)
-    chosen = name or object_name(plan.name)
+    project, executors = _read(files, number, cores, memory)
+    chosen = name or object_name(project.plan.name)
     deployment = Deployment(project, chosen, namespace, image or DEFAULT_IMAGE, executors)
     text = to_yaml(deployment)
     print_warnings(project.warnings)
@@ -133,11 +135,8 @@ def standalone(
     penstock deploy standalone shop.yaml --archive > run.sh
     """
     from penstock.deploy.commands import Options, standalone_commands
-    from penstock.deploy.executors import choose_executors
-    from penstock.deploy.project import read_project
 
-    project = read_project(files, os.environ)
-    executors = choose_executors(project.plan.spec.runtime, number, cores, memory)
+    project, executors = _read(files, number, cores, memory)
     print_warnings(project.warnings)
     options = Options(executors, master=master, state=state, archive=archive)
     for line in standalone_commands(project, files, options):
@@ -164,11 +163,8 @@ def yarn(
     penstock deploy yarn shop.yaml --state /nfs/penstock --java-home /usr/lib/jvm/java-17
     """
     from penstock.deploy.commands import Options, yarn_commands
-    from penstock.deploy.executors import choose_executors
-    from penstock.deploy.project import read_project
 
-    project = read_project(files, os.environ)
-    executors = choose_executors(project.plan.spec.runtime, number, cores, memory)
+    project, executors = _read(files, number, cores, memory)
     print_warnings(project.warnings)
     options = Options(executors, state=state, archive=archive, java_home=java_home)
     for line in yarn_commands(project, files, options):
@@ -190,3 +186,14 @@ def image(files: Files = (), /) -> None:  # type: ignore[assignment]
     from penstock.deploy.project import read_project
 
     print(dockerfile(extras(read_project(files, os.environ).plan) if files else []), end="")
+
+
+def _read(
+    files: Sequence[Path], number: int | None, cores: int | None, memory: str | None
+) -> tuple[Project, Executors]:
+    """Returns the project of files, and the executors of the options and of the files."""
+    from penstock.deploy.executors import choose_executors
+    from penstock.deploy.project import read_project
+
+    project = read_project(files, os.environ)
+    return project, choose_executors(project.plan.spec.runtime, number, cores, memory)

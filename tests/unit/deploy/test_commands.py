@@ -11,19 +11,9 @@ import pytest
 from project_files import ENVIRONMENT, write_files
 
 from penstock import app
-from penstock.cli.main import main
 from penstock.spec.runtime_models import Runtime
 
 Said = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def run(*words: object) -> tuple[int, str, str]:
-        code = main([str(word) for word in words])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from project_files import ENVIRONMENT, SECRET, write_files
 from ruamel.yaml import YAML
 
 from penstock import app
-from penstock.cli.main import main
 from penstock.core.errors import PenstockError
 from penstock.deploy.executors import Executors
 from penstock.deploy.kubernetes.deployment import Deployment
@@ -46,15 +45,6 @@ def deployment(project: Project) -> Deployment:
 def objects(deployment: Deployment) -> Objects:
     found = [each for each in YAML(typ="safe").load_all(to_yaml(deployment)) if each]
     return {(each["kind"], each["metadata"]["name"]): each for each in found}
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def run(*words: object) -> tuple[int, str, str]:
-        code = main([str(word) for word in words])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_all_objects_have_a_namespace_and_labels(objects: Objects) -> None:
