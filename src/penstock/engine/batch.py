@@ -28,13 +28,13 @@ from penstock.engine.failures.checked_queries import require_checks
 from penstock.engine.failures.failing_row_errors import FailingRowErrors
 from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.failures.valid_rows import valid_rows
+from penstock.engine.kept_plans import KeptPlans
 from penstock.engine.late.late_rows import LateRows
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
 from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
-from penstock.engine.updating.reusable_changes import ReusableChanges, depends_on_state_only
 from penstock.engine.updating.versions import StateVersion
 from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Query
@@ -68,13 +68,12 @@ class BatchRunner:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._changes: ReusableChanges | None = None
-        self._keeps_changes = self.query.updating and not self.query.observed
         self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
         nodes = self.builder.plan.nodes
         self._jobs = {
             name: SinkJob(self.query, nodes[name], self._record) for name in self.query.sinks
         }
+        self._plans = KeptPlans(self.query, self._jobs)
 
     def __call__(self, root: DataFrame, number: int) -> None:
         try:
@@ -140,7 +139,7 @@ class BatchRunner:
         tapped = {} if done else self.observer.tapped(self.query)
         with ExitStack() as stack:
             updating = stack.enter_context(self._updates(root, batch))
-            reused = {} if tapped else self._reuse_plans(root, batch, pending, updating)
+            reused = {} if tapped else self._plans.receipts(root, batch, pending, updating)
             frames: Mapping[str, DataFrame] = {self.query.root: root}
             if not reused:
                 frames = stack.enter_context(self._frames(root, tapped))
@@ -157,8 +156,8 @@ class BatchRunner:
                 return None
             for name in done:
                 self._update_state(self.builder.plan.nodes[name], frames, batch)
-            if self._keeps_changes and not (reused or done or tapped):
-                self._keep_changes(root, updating)
+            if not (reused or done or tapped):
+                self._plans.keep(root, updating)
             return updating.commit()
 
     def _observe(self, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
@@ -208,31 +207,6 @@ class BatchRunner:
             yield updating
         finally:
             updating.release()
-
-    def _reuse_plans(
-        self, root: DataFrame, batch: BatchId, sinks: Sequence[str], updating: UpdatingBatch | None
-    ) -> Mapping[str, DataFrame | PhysicalRows]:
-        """Returns the receipts of sinks by the plans of earlier batches; {} unless all have one."""
-        receipts: dict[str, DataFrame | PhysicalRows] = {}
-        if updating is not None:
-            divided = all(self._jobs[name].divides_as_before(batch) for name in sinks)
-            if self._changes is None or not divided or len(sinks) < len(self.query.sinks):
-                return receipts
-            return self._changes.apply(updating, root) or receipts
-        for name in sinks:
-            frame = self._jobs[name].reuse_plan(root)
-            if frame is None:
-                return {}
-            receipts[name] = frame
-        return receipts
-
-    def _keep_changes(self, root: DataFrame, updating: UpdatingBatch) -> None:
-        """Keeps the plans of a batch for the next ones, unless they depend on the batch."""
-        jobs = {name: self._jobs[name].receipts for name in self.query.sinks}
-        receipts = {name: frame for name, frame in jobs.items() if frame is not None}
-        if len(receipts) == len(jobs) and depends_on_state_only(updating):
-            self._changes = ReusableChanges.of(updating, root, receipts)
-            self._keeps_changes = self._changes is not None
 
     @contextmanager
     def _frames(self, root: DataFrame, tapped: Collection[str]) -> Iterator[dict[str, DataFrame]]:
