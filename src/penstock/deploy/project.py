@@ -29,7 +29,7 @@ _PRIVATE_KEY = b"PRIVATE KEY-----"
 _DATA_OPTION = "path"
 """The option of connectors with the place of the rows themselves."""
 _DIRECTORY_OPTION = "include"
-_SECTIONS = (
+_SECTIONS_WITH_PATHS = (
     "sources", "transforms", "sinks", "connections", "side_outputs", "dead_letter",
     "function_files", "plugins",
 )  # fmt: skip
@@ -63,8 +63,7 @@ def read_project(paths: Sequence[Path], environment: Mapping[str, str]) -> Proje
     variables = RecordedVariables(environment)
     plan = _plan(paths, variables)
     check_literal_secrets(plan)
-    values = [value for section in _SECTIONS for value in texts(_source_map(plan), (section,))]
-    values += [value for value in texts(_source_map(plan)) if value.route[0] not in _SECTIONS]
+    values = list(texts(_source_map(plan)))
     found = _find_files(plan, values)
     secret = {path for value in values for path in _secret_files(value)}
     secret |= {path for path in found if _is_secret(path)}
@@ -131,7 +130,7 @@ def _names_file(value: Value, tables: Collection[Route] = ()) -> bool:
 
     The data of a source are no such files, except those of `tables`, which are read as a whole.
     """
-    if value.route[0] not in _SECTIONS or not value.is_relative:
+    if value.route[0] not in _SECTIONS_WITH_PATHS or not value.is_relative:
         return False
     if value.option == _DATA_OPTION and value.route[:2] not in tables:
         return False
@@ -171,10 +170,10 @@ def _is_secret(path: Path) -> bool:
 def _foreign_files(values: Sequence[Value]) -> Iterator[PenstockError]:
     """Yields a warning for each file outside of the project, which does not travel with it."""
     for value in values:
-        is_file = value.route[0] in _SECTIONS and value.text.startswith("/")
+        is_file = value.route[0] in _SECTIONS_WITH_PATHS and value.text.startswith("/")
         if is_file and value.option != _DATA_OPTION and _exists(value.text):
             yield PlanError(
-                f"{'.'.join(map(str, value.route))}: the absolute path {value.text} is not copied",
+                f"{'.'.join(map(str, value.route))} is an absolute path, whose file is not copied",
                 code="local-path",
                 hint="Add the file to the image, or write a path relative to the pipeline file.",
             )

@@ -232,7 +232,8 @@ def test_the_command(said: Said, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "spark.executor.instances: '5'" in out and "spark.executor.memory: 1024m" in out
     assert "namespace: '123'" in out and "# The pipeline needs no Secret." in out
-    assert "ends by itself" in out
+    assert "ends by itself" in out and "# Build the image penstock:" in out
+    assert "# Build" not in said("deploy", "k8s", path, "--image", "e.com/penstock:1")[1]
     for words, message in [
         (("--memory", "100m"), "at least 512 MiB"),
         (("--executors", "0"), "--executors: expected at least 1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
 from penstock.deploy.kubernetes.deployment import (
     BLOCK_PORT,
     DRIVER_PORT,
@@ -44,6 +45,8 @@ def to_yaml(deployment: Deployment) -> str:
 def notes(deployment: Deployment) -> Iterator[str]:
     """Yields the preparations that the manifests do not make, and the Secret's command."""
     project = deployment.project
+    if deployment.image == DEFAULT_IMAGE:
+        yield f"Build the image {DEFAULT_IMAGE} for the nodes (penstock deploy image), or name one."
     if project.plan.bounded:
         yield "The pipeline ends by itself. Kubernetes then starts it again, for new input."
     optional = [name for name, required in project.variables.items() if not required]
