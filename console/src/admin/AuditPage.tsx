@@ -9,7 +9,6 @@ import { ErrorNotice } from "../parts/ErrorNotice";
 import { Loading } from "../parts/Loading";
 import { Time } from "../parts/Time";
 import { usePageTitle } from "../parts/usePageTitle";
-import "../theme/pageStyles";
 
 const LIMIT = 100;
 
