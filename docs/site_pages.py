@@ -50,9 +50,9 @@ SECTIONS = {
         "CONTRIBUTING.md", "docs/architecture.md", "docs/howto/testing-penstock.md", "CHANGELOG.md",
     ),
 }  # fmt: skip
-"""The first pages of each section. `placed` adds all other pages of docs/."""
+"""The first pages of each section. `placed` adds all other pages of docs/ and examples/."""
 REST = {"docs/howto": "Operation", "docs/reference": "Reference", "docs": "Start"}
-"""The section of a page that `SECTIONS` does not name, by its directory."""
+"""The section of a page of docs/ that `SECTIONS` does not name, by its directory."""
 TITLES = {"README.md": "Penstock"}
 
 _LINK = re.compile(r"(!?\[[^\]]*\](?:\(|: ))([^)\s#]+)((?:#[^)\s]*)?)")
@@ -83,10 +83,11 @@ def placed() -> dict[str, list[str]]:
     missing = sorted(source for source in named if not (ROOT / source).is_file())
     if missing:
         raise ValueError(f"docs/site_pages.py names pages that do not exist: {', '.join(missing)}")
-    for path in sorted((ROOT / "docs").rglob("*.md")):
-        source = path.relative_to(ROOT).as_posix()
+    found = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*/README.md")]
+    for source in sorted(path.relative_to(ROOT).as_posix() for path in found):
         if source not in named:
-            sections[REST[str(PurePosixPath(source).parent)]].append(source)
+            directory = str(PurePosixPath(source).parent)
+            sections[REST.get(directory, "Examples")].append(source)
     return sections
 
 

@@ -13,16 +13,18 @@ from penstock.core import log
 from penstock.server.changes import Changes
 from penstock.server.server import serve
 from penstock.server.settings import Settings
-from server_console import STAND_IN
+from server_console import STAND_IN, STAND_IN_SESSION
 
 
 def main(directory: Path, port: int) -> None:
     check = Changes._check
-    Changes._check = lambda self, file, text, level: check(  # type: ignore[method-assign]
-        self, file, text, "static"
+    Changes._check = lambda self, draft, level: check(  # type: ignore[method-assign]
+        self, draft, "static"
     )
     data = directory / ".penstock" / "server"
-    settings = Settings(directory, data, port=port, command=STAND_IN)
+    settings = Settings(
+        directory, data, port=port, command=STAND_IN, session_command=STAND_IN_SESSION
+    )
     serve(settings, log.make(), lambda server: print("ready", flush=True))
 
 

@@ -129,14 +129,8 @@ def test_a_repeated_request_acts_once(console: Console) -> None:
         assert ann.post("pipelines", json=body, headers=key).status_code == 403
 
 
-def test_a_version_by_its_etag(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.server.changes import Changes
-
-    check = Changes._check
-    monkeypatch.setattr(
-        Changes, "_check",
-        lambda self, id, file, text, level, user: check(self, id, file, text, "static", user),
-    )  # fmt: skip
+@pytest.mark.usefixtures("static_checks")
+def test_a_version_by_its_etag(console: Console) -> None:
     path = f"/api/v1/pipelines/{console.id()}"
     assert console.client.get(path).headers["ETag"] == '"0"'
     text = {"text": PIPELINE.format(name="shop") + "# 1"}

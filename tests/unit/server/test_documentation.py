@@ -25,9 +25,9 @@ ROUTE = re.compile(r"`(GET|POST|PUT|PATCH|DELETE) (/api/v1/[^`\s]+|/health|/read
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    nothing: Any = None
+    nothing: Any = dict.fromkeys(Parts.__dataclass_fields__)
     settings = Settings(tmp_path, tmp_path / "data")
-    parts = Parts(settings, nothing, nothing, nothing, nothing, Silent())
+    parts = Parts(**{**nothing, "settings": settings, "log": Silent()})
     app = make_application(parts)
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         yield client

@@ -14,8 +14,8 @@ from server_console import Console
 pytestmark = pytest.mark.slow
 EXAMPLES = 3
 """Requests for each operation."""
-STREAMS = "/events"
-"""The path of an answer without an end."""
+STREAMS = ("/events", "/tap")
+"""The paths of answers without an end."""
 
 
 @pytest.mark.usefixtures("static_checks")

@@ -186,7 +186,7 @@ def test_a_full_disk(small_disk: Path, open_console: OpenConsole, pipeline_direc
         answer = console.client.post(path, json={"text": text})
         assert answer.status_code in (409, 503), answer.text
         assert answer.json()["errors"][0]["code"] in (
-            "store-failed",
+            "store-full",
             "file-not-written",
             "disk-full",
         )
