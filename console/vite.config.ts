@@ -25,7 +25,7 @@ function gzipAssets(): Plugin {
 
 /** Loads the style of a component of Mantine together with the component. */
 function stylesOfComponents(): Plugin {
-  const classes = /@mantine\/core\/esm\/components\/.*\/(\w+)\.module\.mjs(\?|$)/;
+  const classes = /@mantine\/core\/esm\/.*\/(\w+)\.module\.mjs(\?|$)/;
   return {
     name: "styles-of-components",
     transform: {
