@@ -55,7 +55,10 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page that reports each error of a script."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, locale="en-US",
+        reduced_motion="reduce",  # a turning sign costs a core while Spark starts
+    )  # fmt: skip
     context.set_default_timeout(120_000)  # a check of a plan starts Spark
     page = context.new_page()
     errors: list[str] = []
