@@ -23,8 +23,21 @@ function gzipAssets(): Plugin {
   };
 }
 
+/** Loads the style of a component of Mantine together with the component. */
+function stylesOfComponents(): Plugin {
+  const classes = /@mantine\/core\/esm\/.*\/(\w+)\.module\.mjs(\?|$)/;
+  return {
+    name: "styles-of-components",
+    transform: {
+      filter: { id: classes },
+      handler: (code, id) => ({ code: `import "@mantine/core/styles/${classes.exec(id)![1]}.css";\n${code}`, map: null }),
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react(), gzipAssets()],
+  plugins: [react(), stylesOfComponents(), gzipAssets()],
+  optimizeDeps: { exclude: ["@mantine/core"] },
   build: {
     outDir: output,
     emptyOutDir: true,
@@ -33,6 +46,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 700,
+    // a library that wraps its components at the top of a module keeps only those in use
+    rolldownOptions: { treeshake: { manualPureFunctions: ["memo", "forwardRef", "createContext"] } },
   },
   server: { proxy: { "/api": "http://127.0.0.1:7077" } },
 });

@@ -32,11 +32,17 @@ def built_console() -> None:
     """Builds the console, unless it is built for its sources."""
     from penstock.server.console import routes
 
-    command = [sys.executable, str(ROOT / "console" / "build.py")]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    if answer.returncode:
-        unavailable(f"the console could not be built: {answer.stderr[-2000:]}", "see the output")
+    _build("the console", "console/build.py")
     routes.built_assets.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def built_documentation() -> None:
+    """Builds the documentation site, unless it is built for its sources."""
+    from penstock.server.documentation import routes
+
+    _build("the documentation", "docs/build.py", "--site")
+    routes.built_documentation.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,10 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page that reports each error of a script."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, locale="en-US",
+        reduced_motion="reduce",  # a turning sign costs a core while Spark starts
+    )  # fmt: skip
     context.set_default_timeout(120_000)  # a check of a plan starts Spark
     page = context.new_page()
     errors: list[str] = []
@@ -109,6 +118,13 @@ def serious_findings(page: Page) -> list[str]:
         if each["impact"] in SERIOUS
         for node in each["nodes"]
     ]
+
+
+def _build(name: str, script: str, *words: str) -> None:
+    command = [sys.executable, str(ROOT / script), *words]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        unavailable(f"{name} could not be built: {answer.stderr[-2000:]}", "see the output")
 
 
 def _axe() -> str:

@@ -1,4 +1,4 @@
-import { Button, Table } from "@mantine/core";
+import { Box, Button, Table } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, query } from "../api/client";
@@ -9,7 +9,6 @@ import { ErrorNotice } from "../parts/ErrorNotice";
 import { Loading } from "../parts/Loading";
 import { Time } from "../parts/Time";
 import { usePageTitle } from "../parts/usePageTitle";
-import "../theme/pageStyles";
 
 const LIMIT = 100;
 
@@ -32,20 +31,32 @@ export default function AuditPage() {
         {!entries && <Loading />}
         {entries?.length === 0 && <Empty title="No entries yet" />}
         {entries && entries.length > 0 && (
-          <Table verticalSpacing="xs" horizontalSpacing="md" miw={560}>
+          <Table verticalSpacing="xs" horizontalSpacing="md">
             <Table.Thead>
-              <Table.Tr>{["Time", "User", "Action", "Subject", "Facts"].map((each) => <Table.Th key={each}>{each}</Table.Th>)}</Table.Tr>
+              <Table.Tr>
+                <Table.Th>Time</Table.Th>
+                <Table.Th visibleFrom="sm">User</Table.Th>
+                <Table.Th>Action</Table.Th>
+                <Table.Th>Subject</Table.Th>
+                <Table.Th visibleFrom="sm">Facts</Table.Th>
+              </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {entries.map((entry) => {
                 const pipeline = pipelines?.get(entry.subject);
                 return (
                   <Table.Tr key={entry.number}>
-                    <Table.Td><Time at={entry.time} /></Table.Td>
-                    <Table.Td>{entry.user}</Table.Td>
+                    <Table.Td>
+                      <Time at={entry.time} />
+                      <Box className="quiet" hiddenFrom="sm">{entry.user}</Box>
+                    </Table.Td>
+                    <Table.Td visibleFrom="sm">{entry.user}</Table.Td>
                     <Table.Td>{entry.action}</Table.Td>
-                    <Table.Td>{pipeline ? <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link> : entry.subject || "–"}</Table.Td>
-                    <Table.Td className="quiet">{facts(entry.facts)}</Table.Td>
+                    <Table.Td className="long">
+                      {pipeline ? <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link> : entry.subject || "–"}
+                      <Box className="quiet" hiddenFrom="sm">{facts(entry.facts)}</Box>
+                    </Table.Td>
+                    <Table.Td className="quiet long" visibleFrom="sm">{facts(entry.facts)}</Table.Td>
                   </Table.Tr>
                 );
               })}

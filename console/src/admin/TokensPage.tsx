@@ -12,7 +12,6 @@ import { usePageTitle } from "../parts/usePageTitle";
 import { useMe } from "../session/SessionProvider";
 import { Once } from "./Once";
 import { RightsField } from "./RightsField";
-import "../theme/pageStyles";
 
 /** The tokens of the user, with which programs call the API. */
 export default function TokensPage() {

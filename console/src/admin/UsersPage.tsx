@@ -10,7 +10,6 @@ import { usePageTitle } from "../parts/usePageTitle";
 import { useMe } from "../session/SessionProvider";
 import { NewUser } from "./NewUser";
 import { UserRights } from "./UserRights";
-import "../theme/pageStyles";
 
 /** The users of the server and their rights. */
 export default function UsersPage() {

@@ -51,9 +51,15 @@ export default function ConnectionsPage() {
           </Empty>
         )}
         {connections.data && connections.data.length > 0 && (
-          <Table verticalSpacing="sm" horizontalSpacing="md" miw={860}>
+          <Table verticalSpacing="sm" horizontalSpacing="md" miw={{ base: 0, md: 860 }}>
             <Table.Thead>
-              <Table.Tr>{["Name", "Connector", "May use it", "Changed", "Actions"].map((each) => <Table.Th key={each}>{each}</Table.Th>)}</Table.Tr>
+              <Table.Tr>
+                <Table.Th>Name</Table.Th>
+                <Table.Th>Connector</Table.Th>
+                <Table.Th visibleFrom="md">May use it</Table.Th>
+                <Table.Th visibleFrom="md">Changed</Table.Th>
+                <Table.Th>Actions</Table.Th>
+              </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {connections.data.map((each) => (
@@ -72,12 +78,12 @@ function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen:
   const test = useMutation({ mutationFn: () => api.post<Tested>(`${connectionPath(name)}/test`) });
   return (
     <Table.Tr>
-      <Table.Td fw={600} miw={180} maw={260} style={{ overflowWrap: "anywhere" }}>{name}</Table.Td>
+      <Table.Td fw={600} miw={{ md: 180 }} maw={260} style={{ overflowWrap: "anywhere" }}>{name}</Table.Td>
       <Table.Td className="mono">{connection.type}</Table.Td>
-      <Table.Td><Use connection={connection} /></Table.Td>
-      <Table.Td><Time at={connection.time} /> <span className="quiet">by {connection.author}</span></Table.Td>
+      <Table.Td visibleFrom="md"><Use connection={connection} /></Table.Td>
+      <Table.Td visibleFrom="md"><Time at={connection.time} /> <span className="quiet">by {connection.author}</span></Table.Td>
       <Table.Td>
-        <Group gap="xs" wrap="nowrap">
+        <Group gap="xs">
           <Button size="xs" variant="default" onClick={() => onOpen({ kind: "edit", name })}>Edit</Button>
           <Button size="xs" variant="default" onClick={() => onOpen({ kind: "tables", name })}>Tables</Button>
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>Test</Button>

@@ -1,12 +1,14 @@
 import { Checkbox, Fieldset, NativeSelect, NumberInput, PasswordInput, Stack, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { InlineCode } from "../parts/InlineCode";
 import { type Field, isSet, type Values } from "./schema";
 
 interface Props { field: Field; value: unknown; onChange: (value: unknown) => void }
 
 /** An option of a connector, by the kind of its values. A secret that is set is never shown. */
 export function OptionField({ field, value, onChange }: Props) {
-  const shared = { label: field.name, description: field.description || undefined, required: field.required };
+  const description = field.description ? <InlineCode text={field.description} /> : undefined;
+  const shared = { label: field.name, description, required: field.required };
   const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
   switch (field.kind) {
     case "group":
@@ -14,7 +16,7 @@ export function OptionField({ field, value, onChange }: Props) {
     case "secret":
       return <PasswordInput {...shared} required={field.required && !isSet(value)} autoComplete="new-password" value={text} placeholder={isSet(value) ? "set; leave empty to keep it" : ""} onChange={(event) => onChange(event.currentTarget.value || { set: true })} />;
     case "switch":
-      return <Checkbox label={field.name} description={field.description || undefined} checked={(value ?? field.byDefault === "true") === true} onChange={(event) => onChange(event.currentTarget.checked)} />;
+      return <Checkbox label={field.name} description={description} checked={(value ?? field.byDefault === "true") === true} onChange={(event) => onChange(event.currentTarget.checked)} />;
     case "choice":
       return <NativeSelect {...shared} value={text} data={[{ value: "", label: field.byDefault ? `default: ${field.byDefault}` : "–" }, ...field.choices]} onChange={(event) => onChange(event.currentTarget.value)} />;
     case "number":
@@ -50,5 +52,5 @@ function JsonField({ field, value, onChange }: Props) {
       setWrong(true);
     }
   }
-  return <Textarea label={field.name} description={field.description || "as JSON"} required={field.required} autosize minRows={2} className="mono" error={wrong && "expected JSON"} value={text} onChange={(event) => read(event.currentTarget.value)} />;
+  return <Textarea label={field.name} description={<InlineCode text={field.description || "as JSON"} />} required={field.required} autosize minRows={2} className="mono" error={wrong && "expected JSON"} value={text} onChange={(event) => read(event.currentTarget.value)} />;
 }

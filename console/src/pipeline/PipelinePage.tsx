@@ -8,7 +8,6 @@ import { usePageTitle } from "../parts/usePageTitle";
 import { useMay } from "../session/SessionProvider";
 import { PipelineHeader } from "./PipelineHeader";
 import { PipelineTabs } from "./PipelineTabs";
-import "../theme/pageStyles";
 
 const GraphTab = lazy(() => import("./graph/GraphTab"));
 const MetricsTab = lazy(() => import("./metrics/MetricsTab"));

@@ -1,10 +1,11 @@
 import { Button, FileButton, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useRef, useState } from "react";
+import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
 import type { Problem, Summary } from "../api/types";
 import { ErrorNotice } from "../parts/ErrorNotice";
+import { Loading } from "../parts/Loading";
 import { Notice } from "../parts/Notice";
 import { usePageTitle } from "../parts/usePageTitle";
 import { CheckStatus } from "../pipeline/editor/CheckStatus";
@@ -13,12 +14,12 @@ import { EditorKeys } from "../pipeline/editor/EditorKeys";
 import classes from "../pipeline/editor/Editor.module.css";
 import { ProblemList } from "../pipeline/editor/ProblemList";
 import { useCheck } from "../pipeline/editor/useCheck";
-import { DraftPanels } from "../pipeline/preview/DraftPanels";
 import { useMay } from "../session/SessionProvider";
 import { type Conversion, Converted, isForeign, systemOf } from "./Converted";
 import beside from "./Converted.module.css";
 import { Templates } from "./Templates";
 
+const DraftPanels = lazy(() => import("../pipeline/preview/DraftPanels"));
 const NONE: Problem[] = [];
 const NO_NODES = {};
 const SCRIPT = /^\s*(?:--.*\n\s*)*(CREATE|INSERT|SELECT|SET|WITH)\b/i;
@@ -93,7 +94,11 @@ export default function NewPipelinePage() {
       )}
       {convert.isError && <ErrorNotice error={convert.error} title="The text cannot be converted" />}
       <EditorKeys />
-      {mayData && text.trim() !== "" && <DraftPanels draft={{ path: "", body: { name: draft, text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} />}
+      {mayData && text.trim() !== "" && (
+        <Suspense fallback={<Loading />}>
+          <DraftPanels draft={{ path: "", body: { name: draft, text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} />
+        </Suspense>
+      )}
       {create.isError && <ErrorNotice error={create.error} />}
     </Stack>
   );

@@ -1,4 +1,4 @@
-import { Suspense, type ReactNode } from "react";
+import { Suspense, type ReactNode, useEffect, useRef } from "react";
 import { Link, useLocation, useRoute } from "wouter";
 import { useLive } from "../live/LiveProvider";
 import { Boundary } from "../parts/Boundary";
@@ -16,6 +16,10 @@ export function Shell({ children }: { children: ReactNode }) {
   const admin = useMay("admin");
   const edit = useMay("edit");
   const [path] = useLocation();
+  const links = useRef<HTMLElement>(null);
+  useEffect(() => {
+    links.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [path]);
   return (
     <div className={heard && !connected ? "stale" : undefined}>
       <a href="#content" className={classes.skip}>
@@ -26,7 +30,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <Logo />
           <span>Penstock</span>
         </Link>
-        <nav className={classes.nav} aria-label="Main">
+        <nav ref={links} className={classes.nav} aria-label="Main">
           <NavigationLink to="/" pattern="/pipelines/*?">
             Pipelines
           </NavigationLink>

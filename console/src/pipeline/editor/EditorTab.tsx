@@ -18,8 +18,8 @@ import { EditorKeys } from "./EditorKeys";
 import { PlanResult } from "./PlanResult";
 import { ProblemList } from "./ProblemList";
 import { useCheck } from "./useCheck";
-import { DraftPanels } from "../preview/DraftPanels";
 
+const DraftPanels = lazy(() => import("../preview/DraftPanels"));
 const DifferenceView = lazy(() => import("./DifferenceView"));
 const NONE: Problem[] = [];
 const NO_NODES = {};
@@ -112,7 +112,9 @@ export default function EditorTab({ detail }: { detail: Detail }) {
       </section>
       {mayEdit && <EditorKeys />}
       {mayEdit && mayData && (
-        <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} letter={letter ? { id, letter } : undefined} />
+        <Suspense fallback={<Loading />}>
+          <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} letter={letter ? { id, letter } : undefined} />
+        </Suspense>
       )}
       {plan.data && <PlanResult result={plan.data} />}
       {plan.isError && <ApplyError error={plan.error} name={name} busy={false} onFresh={() => send(true)} />}

@@ -1,6 +1,6 @@
 import "@xyflow/react/dist/base.css";
-import { Background, Controls, MiniMap, Panel, ReactFlow } from "@xyflow/react";
-import { useMemo, useState } from "react";
+import { Background, Controls, Panel, ReactFlow, useReactFlow } from "@xyflow/react";
+import { useEffect, useMemo, useState } from "react";
 import { useMetrics } from "../../api/metrics";
 import type { Detail } from "../../api/types";
 import { ChainNode } from "./ChainNode";
@@ -8,6 +8,7 @@ import { collapse, LARGE, opening } from "./chains";
 import { GraphNode } from "./GraphNode";
 import "./graph.css";
 import { place } from "./layout";
+import { Overview } from "./Overview";
 
 interface Props { detail: Detail; selected: string | null; onSelect: (name: string | null) => void }
 
@@ -17,6 +18,7 @@ const NO_CHAINS = new Map<string, string[]>();
 /** The graph of a pipeline. Nodes are buttons in the order of Tab. A large one has its chains collapsed. */
 export default function Graph({ detail, selected, onSelect }: Props) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const [latest, setLatest] = useState<string[]>([]);
   const problems = problemsOf(detail);
   const large = detail.nodes.length > LARGE;
   const open = new Set([...opened, ...problems, ...(selected ? [selected] : [])]);
@@ -41,7 +43,10 @@ export default function Graph({ detail, selected, onSelect }: Props) {
   }));
 
   function chain(node: (typeof placed.nodes)[number]) {
-    const onOpen = (members: string[]) => setOpened(new Set([...opened, ...members]));
+    const onOpen = (members: string[]) => {
+      setOpened(new Set([...opened, ...members]));
+      setLatest(members);
+    };
     return { ...node, type: "chain", ariaLabel: node.id, data: { members: shown.chains.get(node.id), onOpen } };
   }
 
@@ -55,14 +60,24 @@ export default function Graph({ detail, selected, onSelect }: Props) {
     >
       <Background gap={20} size={1} color="var(--line)" />
       <Controls showInteractive={false} />
-      {large && <MiniMap pannable zoomable ariaLabel="Overview" nodeColor={(each) => problems.has(each.id) ? "var(--bad)" : "var(--line-strong)"} maskColor="color-mix(in srgb, var(--page) 70%, transparent)" bgColor="var(--surface)" />}
+      {large && <Overview problems={problems} />}
+      <ChainInView members={latest} />
       {opened.size > 0 && (
         <Panel position="top-right">
-          <button type="button" onClick={() => setOpened(new Set())}>Collapse chains</button>
+          <button type="button" className="collapse" onClick={() => setOpened(new Set())}>Collapse chains</button>
         </Panel>
       )}
     </ReactFlow>
   );
+}
+
+/** Moves the canvas to the first members of a chain when it is opened. */
+function ChainInView({ members }: { members: string[] }) {
+  const { fitView } = useReactFlow();
+  useEffect(() => {
+    if (members.length) void fitView({ nodes: members.slice(0, 4).map((id) => ({ id })), padding: 0.2, minZoom: 0.55, maxZoom: 1.05 });
+  }, [members]);
+  return null;
 }
 
 /** Returns the failing nodes, or else those with dead letters. */

@@ -6,12 +6,12 @@ import type { Detail } from "../../api/types";
 import { Empty } from "../../parts/Empty";
 import { Loading } from "../../parts/Loading";
 import { useMay } from "../../session/SessionProvider";
-import { TapPanel } from "../tap/TapPanel";
 import classes from "./GraphTab.module.css";
 import { NodePanel } from "./NodePanel";
 import { NodeTable } from "./NodeTable";
 
 const Graph = lazy(() => import("./Graph"));
+const TapPanel = lazy(() => import("../tap/TapPanel"));
 const LARGE = 300;
 
 /** The nodes of a pipeline as a graph or as a list, with the facts of the selected node. */
@@ -51,7 +51,11 @@ export default function GraphTab({ detail }: { detail: Detail }) {
         </div>
         {node && <NodePanel node={node} numbers={detail.numbers?.nodes[node.name]} onTap={mayData && runs && tapped !== node.name ? () => tap(node.name) : undefined} onClose={() => setSelected(null)} />}
       </div>
-      {tapped && mayData && <TapPanel key={tapped} id={detail.id} node={tapped} runs={runs} onClose={() => tap(null)} />}
+      {tapped && mayData && (
+        <Suspense fallback={<Loading />}>
+          <TapPanel key={tapped} id={detail.id} node={tapped} runs={runs} onClose={() => tap(null)} />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { Button, CloseButton } from "@mantine/core";
+import { useEffect, useRef } from "react";
 import type { NodeFacts, NodeNumbers } from "../../api/types";
 import { bytes, count, plural, rate } from "../../format/numbers";
 import { Time } from "../../parts/Time";
@@ -6,8 +7,10 @@ import classes from "./GraphTab.module.css";
 
 interface Props { node: NodeFacts; numbers?: NodeNumbers; onTap?: () => void; onClose: () => void }
 
-/** The facts, the numbers and the columns of a node. */
+/** The facts, the numbers and the columns of a node. It is scrolled into view, below the graph on small screens. */
 export function NodePanel({ node, numbers, onTap, onClose }: Props) {
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [node.name]);
   const facts: [string, React.ReactNode][] = [
     ["Rows", numbers && numbers.kind !== "transform" ? `${count(numbers.rows)} · ${rate(numbers.rows_per_second)}/s` : null],
     ["Size", numbers?.bytes != null ? bytes(numbers.bytes) : null],
@@ -22,7 +25,7 @@ export function NodePanel({ node, numbers, onTap, onClose }: Props) {
     ["Guarantee", node.guarantee],
   ];
   return (
-    <aside className={`surface ${classes.panel}`} aria-label={`Node ${node.name}`}>
+    <aside ref={panel} className={`surface ${classes.panel}`} aria-label={`Node ${node.name}`}>
       <header>
         <div>
           <h2>{node.name}</h2>

@@ -15,7 +15,7 @@ interface Props {
 }
 
 /** The text in the editor at work: preview, tests, and one dead letter. */
-export function DraftPanels({ draft, nodes, valid, letter }: Props) {
+export default function DraftPanels({ draft, nodes, valid, letter }: Props) {
   const label = useId();
   const names = ["Preview", "Tests", ...(letter ? ["Dead letter"] : [])];
   const idOf = (name: string) => label + names.indexOf(name);

@@ -10,7 +10,7 @@ import { useTap } from "./useTap";
 interface Props { id: string; node: string; runs: boolean; onClose: () => void }
 
 /** Rows of a node of the run, as they flow. Freeze stops the drawing, not the tap. */
-export function TapPanel({ id, node, runs, onClose }: Props) {
+export default function TapPanel({ id, node, runs, onClose }: Props) {
   const tap = useTap(id, node);
   const { last, error, open } = tap;
   useEffect(() => {

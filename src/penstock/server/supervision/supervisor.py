@@ -21,6 +21,8 @@ PERIOD = 1.0
 """Seconds between two comparisons."""
 REFRESH_SHARE = 10.0
 """The time between two searches of files, as a multiple of the time that the last one took."""
+REFRESH_SECONDS = 15.0
+"""The longest time between two searches of files."""
 
 
 class Supervisor:
@@ -105,8 +107,8 @@ class Supervisor:
             if time.monotonic() >= self._next_refresh:
                 began = time.monotonic()
                 self._attempt(self._catalog.refresh)
-                elapsed = time.monotonic() - began
-                self._next_refresh = time.monotonic() + REFRESH_SHARE * elapsed
+                pause = min(REFRESH_SHARE * (time.monotonic() - began), REFRESH_SECONDS)
+                self._next_refresh = time.monotonic() + pause
             self._attempt(self.compare)
             self._due.wait(PERIOD)
 
