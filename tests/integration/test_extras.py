@@ -27,6 +27,9 @@ EXTRAS = {name: made for name, made in PROJECT["optional-dependencies"].items() 
 FOUND = [registry.find(k, name) for k in registry.KINDS for name in registry.types(k)]
 COMPONENTS = [*FOUND, RegistryFormat]
 WITHOUT_COMPONENTS = {
+    "lsp": {"penstock.lsp.server"},
+    "mcp": {"penstock.mcp.tools"},
+    "otlp": {"penstock.observe.otlp.telemetry"},
     "server": {"penstock.server.server"},
     "streamling": {"xxhash", "Crypto.Hash.keccak"},
 }

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,8 @@ class Subscriber:
 
     def __exit__(self, *_: object) -> None:
         self._client.disconnect()
-        self._client.loop_stop()
+        with suppress(AttributeError):  # paho forgets a thread that ends at this moment
+            self._client.loop_stop()
 
 
 @pytest.fixture(scope="session")

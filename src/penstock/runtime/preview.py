@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import PenstockError, PlanError
+from penstock.core.files.temporary import temporary_directory
 from penstock.engine.batch_observer import Written
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import sink_schema
@@ -205,8 +205,7 @@ def preview(
     after `timeout` seconds, or when `cancelled` returns True. The schemas of the plan must be
     resolved.
     """
-    with TemporaryDirectory(prefix="penstock-") as temporary:
-        directory = Path(temporary)
+    with temporary_directory() as directory:
         tap, captures = capture_nodes(isolate_state(plan, directory), names, max_rows=rows)
         run = PreviewRun(
             tap, session, directory,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError
+from penstock.core.files.temporary import temporary_directory
 from penstock.core.text import did_you_mean
 from penstock.spec.case_models import ExpectedRows, Rows
 from penstock.spec.source_map import Route
@@ -86,8 +85,7 @@ class Case(CaseDefinition):
             if case_session.conf.isModifiable(name):
                 text = str(value).lower() if isinstance(value, bool) else str(value)
                 case_session.conf.set(name, text)
-        with TemporaryDirectory(prefix="penstock-") as temporary:
-            directory = Path(temporary)
+        with temporary_directory() as directory:
             plan, captures = capture_nodes(self.plan, self.nodes_to_capture())
             # The sentinel row of a source cannot pass a transform that computes the event time.
             closes_later = any(node.computes_event_time for node in plan.nodes.values())

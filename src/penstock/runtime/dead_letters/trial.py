@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import PenstockError, RecordError
+from penstock.core.files.temporary import temporary_directory
 from penstock.engine.failures.dead_letter_files import read_batch
 from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, write_rows
 from penstock.engine.tasks.dead_letter_writer import Spool
@@ -59,8 +59,8 @@ def try_letter(plan: Plan, state: StateDirectory, letter: DeadLetter, spark: Spa
     try:
         if not replay.find_valid(chosen):
             return Trial(error=next(iter(replay.failures.values())))
-        with TemporaryDirectory(prefix="penstock-") as directory:
-            return _written(plan, list(replay.rows.sink_rows(chosen)), Path(directory))
+        with temporary_directory() as directory:
+            return _written(plan, list(replay.rows.sink_rows(chosen)), directory)
     except PenstockError:
         raise
     except Exception as error:
