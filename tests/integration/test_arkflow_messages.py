@@ -107,7 +107,7 @@ streams:
 
 def until(condition: Callable[[], object]) -> None:
     """Waits for a condition."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)
