@@ -10,7 +10,9 @@ interface Props { node: NodeFacts; numbers?: NodeNumbers; onTap?: () => void; on
 /** The facts, the numbers and the columns of a node. It is scrolled into view, below the graph on small screens. */
 export function NodePanel({ node, numbers, onTap, onClose }: Props) {
   const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [node.name]);
+  useEffect(() => {
+    void panel.current?.scrollIntoView({ block: "nearest" });
+  }, [node.name]);
   const facts: [string, React.ReactNode][] = [
     ["Rows", numbers && numbers.kind !== "transform" ? `${count(numbers.rows)} · ${rate(numbers.rows_per_second)}/s` : null],
     ["Size", numbers?.bytes != null ? bytes(numbers.bytes) : null],
