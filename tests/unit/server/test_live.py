@@ -112,7 +112,8 @@ def test_a_client_that_leaves_ends_its_preview(
     with listening(console) as address:
         url = f"{address}/api/v1/pipelines/{console.id()}/preview"
         with httpx.stream("POST", url, json={"nodes": ["hang"]}, headers=headers) as response:
-            assert next(response.iter_lines()) == "event: started"
+            lines = response.iter_lines()
+            assert next(lines) == "event: started"
             other = httpx.post(url, json={"nodes": ["a"]}, headers=headers)
             assert other.json()["errors"][0]["code"] == "workers-busy"
         wait_for(
