@@ -16,6 +16,8 @@ from lake_tables import read, write
 from penstock.connectors.iceberg import IcebergSink, IcebergSource
 from penstock.sdk import Context
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = pa.schema(
     [
         ("k", pa.int64()), ("s", pa.string()), ("d", pa.date32()), ("f", pa.float64()),

@@ -147,6 +147,7 @@ def test_missing_credentials(
             make(config)
 
 
+@pytest.mark.slow
 def test_credential_provider_does_not_respond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/")
     monkeypatch.setattr("botocore.utils.ContainerMetadataFetcher.RETRY_ATTEMPTS", 1)

@@ -52,6 +52,7 @@ def test_a_failure_stands_until_it_is_forgotten(room: ArchiveDirectory, tmp_path
     assert "-XX:DumpLoadedClassList" in ClassCache(room, ["false"], tmp_path).flags[0]
 
 
+@pytest.mark.slow
 def test_waits_for_another_that_makes_it(room: ArchiveDirectory, tmp_path: Path) -> None:
     java = dumping(tmp_path, seconds=0.5)
     ClassCache(room, [java], tmp_path)

@@ -30,6 +30,8 @@ from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.forked_calls import call_forked
 from penstock.transforms.python import Python, PythonConfig
 
+pytestmark = pytest.mark.slow
+
 X = (Parameter("x", pa.int64()),)
 ROWS = pa.record_batch({"id": pa.array(range(40))})
 HANGS = {

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
+
+pytestmark = pytest.mark.slow
 
 
 def test_modules_are_imported_before_a_worker_is_forked() -> None:

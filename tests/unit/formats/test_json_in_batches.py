@@ -12,6 +12,8 @@ import pytest
 from penstock.formats.json import Json, JsonConfig
 from penstock.sdk.columns.ddl import arrow_schema
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = arrow_schema(
     "a INT, b DOUBLE, d DECIMAL(20,4), s STRUCT<x: BIGINT, y: STRING>, m MAP<STRING, INT>, t STRING"
 )

@@ -292,6 +292,7 @@ def test_acknowledged_records_survive_a_kill(tmp_path: Path) -> None:
         reader.remove_before(reader.end())
 
 
+@pytest.mark.slow
 def test_a_journal_never_outgrows_its_bounds(tmp_path: Path) -> None:
     async def flood(writer: Journal) -> None:
         appends = [asyncio.ensure_future(writer.append([message(n, 900)])) for n in range(200)]
@@ -306,6 +307,7 @@ def test_a_journal_never_outgrows_its_bounds(tmp_path: Path) -> None:
         asyncio.run(flood(writer))
 
 
+@pytest.mark.slow
 def test_messages_without_acknowledgement_wait_for_space(tmp_path: Path) -> None:
     async def fill(writer: Journal) -> int:
         for number in range(1_000):

@@ -47,6 +47,7 @@ def test_the_first_fix_corrects_an_error(text: str) -> None:
     assert fixed(text) == []
 
 
+@pytest.mark.slow
 def test_fixes_of_the_wrong_files_correct_their_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fixes of a sample of the files with all kinds of errors."""
     monkeypatch.chdir(WRONG)
@@ -106,6 +107,7 @@ def test_symbols() -> None:
     assert [each.name for each in service.symbols(Document(SQL, script))] == ["a", "INSERT INTO a"]
 
 
+@pytest.mark.slow
 def test_broken_texts_are_answered() -> None:
     """Random cuts and signs in texts of all kinds: every request has an answer."""
     chance = random.Random(7)

@@ -103,6 +103,7 @@ def test_other_paths_and_methods_are_errors(client: Client) -> None:
     assert client.request("/metrics", "POST")[0] == 405
 
 
+@pytest.mark.slow
 def test_slow_connections_are_limited_and_closed(
     handle: RunHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_restarts_have_a_backoff_of_their_own() -> None:
     assert len({policy.delay(1) for _ in range(10)}) > 1
 
 
+@pytest.mark.slow
 def test_a_run_without_an_end_has_no_last_attempt() -> None:
     policy = restart_policy(Restart(), endless=True)
     log = Noted()

@@ -76,6 +76,7 @@ def test_computed_keys_of_json_grow_in_proportion() -> None:
     assert long < 10 * short
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("call", ["lcm({}, b)", "array_slice(a, {}, 2)", "array_cat({}, c)"])
 def test_nested_calls_of_a_repeated_argument_are_limited(call: str) -> None:

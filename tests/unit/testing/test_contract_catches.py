@@ -276,6 +276,7 @@ BROKEN: dict[type[Any], tuple[type[Any], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_broken_connector_fails(pytester: pytest.Pytester) -> None:
     classes = [
         f"class Test{broken.__name__}({case.__name__}):\n    component = {broken.__name__}\n"

@@ -12,6 +12,8 @@ import pytest
 from penstock.transforms.handlers.transform import _INPUT
 from recorded_handlers.streams import HandlerStream, Rows, divide
 
+pytestmark = pytest.mark.slow
+
 WINDOW = {"type": "window", "period": "7s", "every": "3s"}
 THRESHOLD = {"type": "threshold", "column": "v", "default": 4, "as": "level",
              "increase": {"factor": 1.5, "duration": "2s"},

@@ -67,6 +67,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.quick(4)
 @pytest.mark.parametrize(("type_", "code", "message"), HOSTILE)
 def test_a_hostile_row_costs_no_other_row(
