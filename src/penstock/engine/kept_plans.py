@@ -28,8 +28,9 @@ class KeptPlans:
         """Returns the receipts of sinks by the plans of earlier batches; {} unless all have one."""
         receipts: dict[str, DataFrame | PhysicalRows] = {}
         if updating is not None:
-            divided = all(self._jobs[name].divides_as_before(batch) for name in sinks)
-            if self._changes is None or not divided or len(sinks) < len(self._query.sinks):
+            if self._changes is None or len(sinks) < len(self._query.sinks):
+                return receipts
+            if not all(self._jobs[name].divides_as_before(batch) for name in sinks):
                 return receipts
             return self._changes.apply(updating, root) or receipts
         for name in sinks:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DEFAULT_PARTITIONS = "200"
-"""Spark's default, which nobody chose for the number of cores."""
+"""Spark's default number of shuffle partitions, which does not depend on the cluster."""
 
 
 def attach(
