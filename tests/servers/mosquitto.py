@@ -170,7 +170,7 @@ class Subscriber:
 
     def __exit__(self, *_: object) -> None:
         self._client.disconnect()
-        with suppress(AttributeError):  # paho forgets a thread that ends at this moment
+        with suppress(AttributeError):  # paho has no thread left that ends at this moment
             self._client.loop_stop()
 
 
