@@ -423,6 +423,11 @@ def test_tls(options: dict[str, Any], db: Client, mariadb: MariaDb) -> None:
     with pytest.raises(Permanent, match="certificate verify failed") as unknown:
         sink({**options, "tls": True}).check()
     assert unknown.value.code == "tls"
+    other = {**trusted, "url": trusted["url"].replace("127.0.0.1", "127.1")}
+    with pytest.raises(Permanent, match=r"not valid for '127\.1'") as of_other_name:
+        sink(other).check()
+    assert of_other_name.value.code == "tls" and "host name" in str(of_other_name.value.hint)
+    sink({**other, "tls": {**other["tls"], "verify_hostname": False}}).check()
     with closing(sink(options).connect()) as connection:
         assert connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'") == [("Ssl_cipher", "")]
 

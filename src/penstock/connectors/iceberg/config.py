@@ -14,7 +14,7 @@ from penstock.sdk.lakes.compaction import CompactingConfig
 from penstock.sdk.lakes.config import LakeSourceConfig
 from penstock.sdk.network.address import url_validator
 from penstock.sdk.network.auth import Auth, AwsAuth, PasswordAuth
-from penstock.sdk.network.tls import TlsOption
+from penstock.sdk.network.tls import Tls, TlsOption, check_supported, resolve_tls
 from penstock.sdk.object_store import StorageOptions, StoragePath
 
 
@@ -104,6 +104,16 @@ class RestCatalog(_Catalog):
     @classmethod
     def _check_url(cls, url: str) -> str:
         return url_validator("http", "https", user="auth")(url)
+
+    @model_validator(mode="after")
+    def _check_tls(self) -> Self:
+        check_supported(self.resolved_tls, "the client of REST catalogs")
+        return self
+
+    @property
+    def resolved_tls(self) -> Tls | None:
+        """The TLS settings of the connection; None without TLS."""
+        return resolve_tls(self.tls, self.url.startswith("https:"))
 
 
 class GlueCatalog(_Catalog):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.errors import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 UNREACHABLE = "Check that the server is running, and the option url."
 
@@ -26,7 +27,9 @@ class ServerErrors:
         """Returns the error of a TLS handshake."""
         return Permanent(
             f"TLS verification of {self._server} failed: {reason}", code="tls",
-            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
+            hint=certificate_hint(
+                reason, "Set tls.ca to the CA certificate file, or check that the server has TLS."
+            ),
         )  # fmt: skip
 
     def authentication(self, reason: str) -> Permanent:
