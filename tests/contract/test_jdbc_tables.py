@@ -349,6 +349,18 @@ def test_interrupted_connections(
         check_table(check, JdbcSink, JdbcSource, given, looks_up=False)
 
 
+def test_a_limit_of_connections_is_transient(make: Any, postgres: Postgres) -> None:
+    db, role = make("postgresql"), postgres.new_schema()
+    with postgres.client("postgres", "postgres") as root:
+        root.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 1")
+    db.options["auth"] = {"username": role, "password": PASSWORD}
+    of = db.sink()
+    with postgres.client(role), pytest.raises(Transient, match="too many connections") as found:
+        of.check()
+    assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
+    of.check()
+
+
 def test_tls(make: Any, tmp_path: Path) -> None:
     """A certificate that is not trusted ends the query; a lost connection is tried again."""
     db = make("postgresql")

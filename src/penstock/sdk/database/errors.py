@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from penstock.core.errors import Permanent, Transient
 from penstock.sdk.network.tls import certificate_hint
 
+CONNECTION_LIMIT = "Raise max_connections of the server, or close other connections."
 UNREACHABLE = "Check that the server is running, and the option url."
+
+
+def at_limit(setting: str) -> str:
+    """Returns the hint for a server that closes, or does not read, connections beyond a limit."""
+    return f"Check that the server is running, and has fewer connections than {setting}."
 
 
 @dataclass(frozen=True)
