@@ -42,6 +42,8 @@ with app.session(plans[0]) as spark:
 """
 START_SECONDS = 180.0
 LAST_BATCH_SECONDS = 5.0
+COUNTS = ("pipelines", "processes")
+COSTS = ("jvm_mb", "python_mb", "mb", "idle_cpu_percent", "cpu_ms_per_batch")
 ROWS = "".join(f'{{"id": {number}, "text": "made up"}}\\n' for number in range(100))
 
 
@@ -134,17 +136,6 @@ def rows(shared: int, alone: int, seconds: int) -> Iterator[dict[str, Any]]:
                 commands = {Path(path): ["-c", PROGRAM, *map(str, group.paths)]}
             group.start(stack, commands)
             yield {"kind": kind, **group.costs(seconds)}
-
-
-COLUMNS = (
-    "pipelines",
-    "processes",
-    "jvm_mb",
-    "python_mb",
-    "mb",
-    "idle_cpu_percent",
-    "cpu_ms_per_batch",
-)
 
 
 def main() -> None:
