@@ -497,7 +497,7 @@ def test_a_limit_of_connections_is_transient(
     monkeypatch.setattr(clickhouse_config, "_MARGIN", 0.0)
     with Gate(clickhouse.port) as gate:
         of = sink(Interruptions(gate, PASSWORD).through(options, timeout="300ms"))
-        for limited in (gate.pause, gate.refuse):
+        for limited in (gate.pause, gate.reject):
             limited()
             with pytest.raises(Transient) as found:
                 of.connect()

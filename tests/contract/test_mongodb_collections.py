@@ -396,7 +396,7 @@ def test_a_limit_of_connections_is_transient(ferretdb: FerretDb, options: dict[s
     """A server beyond the limit closes connections without a reason."""
     with Gate(ferretdb.port) as gate:
         of = source(Interruptions(gate, PASSWORD).through(options, timeout="300ms"))
-        gate.refuse()
+        gate.reject()
         with pytest.raises(Transient, match="connection closed") as found:
             of.check()
         assert "maxIncomingConnections" in str(found.value.hint)

@@ -23,7 +23,7 @@ class Gate:
         self._open: set[socket.socket] = set()
         self._passes = threading.Event()
         self._passes.set()
-        self._refuses = False
+        self._rejects = False
         self._lock = threading.Lock()
         self._left: float = math.inf
         self._then: Callable[[], None] = self.stop
@@ -70,9 +70,9 @@ class Gate:
         """What was held is passed on."""
         self._passes.set()
 
-    def refuse(self) -> None:
+    def reject(self) -> None:
         """Closes new connections, as a server does beyond its limit of connections."""
-        self._refuses = True
+        self._rejects = True
 
     def after(self, count: int, action: Callable[[], None]) -> None:
         """Calls `stop`, `drop` or `pause` once `count` more bytes have passed."""
@@ -84,7 +84,7 @@ class Gate:
         with self._lock:
             self._left = math.inf
         self.resume()
-        self._refuses = False
+        self._rejects = False
         if self._listener is None:
             self.start()
 
@@ -92,7 +92,7 @@ class Gate:
         with suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                if self._refuses:
+                if self._rejects:
                     near.close()
                     continue
                 far = socket.create_connection(("127.0.0.1", self._target))
