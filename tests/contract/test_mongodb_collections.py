@@ -395,7 +395,7 @@ def test_interrupted_connections(ferretdb: FerretDb, options: dict[str, Any]) ->
 def test_a_limit_of_connections_is_transient(ferretdb: FerretDb, options: dict[str, Any]) -> None:
     """A server beyond the limit closes connections without a reason."""
     with Gate(ferretdb.port) as gate:
-        of = source(Interruptions(gate, PASSWORD).through(options, timeout="300ms"))
+        of = source(Interruptions(gate, PASSWORD).through(options, timeout="2s"))
         gate.reject()
         with pytest.raises(Transient, match="connection closed") as found:
             of.check()
