@@ -496,7 +496,7 @@ def test_a_limit_of_connections_is_transient(
     """A server beyond the limit accepts connections, or closes them, and does not read them."""
     monkeypatch.setattr(clickhouse_config, "_MARGIN", 0.0)
     with Gate(clickhouse.port) as gate:
-        of = sink(Interruptions(gate, PASSWORD).through(options, timeout="300ms"))
+        of = sink(Interruptions(gate, PASSWORD).through(options, timeout="1s"))
         for limited in (gate.pause, gate.reject):
             limited()
             with pytest.raises(Transient) as found:
