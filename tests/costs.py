@@ -90,7 +90,7 @@ class Usage:
         # Processes that ended between two samples are only in their parents' children times.
         used["others"] += max(0.0, total - self._sum - sum(used.values()))
         self._sum, self._main = total, main
-        used["threads"] = used["tests"] - (main - before)
+        used["threads"] = max(0.0, used["tests"] - (main - before))
         used["tests"] = main - before
         return used
 
