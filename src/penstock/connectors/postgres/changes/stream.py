@@ -121,8 +121,10 @@ class ReplicationStream:
         descriptor = self._connection.socket
         loop.add_reader(descriptor, readable.set)
         try:
+            # Unlike asyncio.wait_for of Python 3.11, this is cancelled also when data arrive.
             with suppress(TimeoutError):
-                await asyncio.wait_for(readable.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await readable.wait()
         finally:
             loop.remove_reader(descriptor)
 
