@@ -30,6 +30,7 @@ from penstock.sdk.database.changes import (
     metadata_of,
     receiver,
 )
+from penstock.sdk.database.changes.payloads import payloads_of, texts_of_payloads
 from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import (
     change_payload,
@@ -130,6 +131,71 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
     return receive
 
 
+def test_columns_of_changes_are_the_same_payloads() -> None:
+    texts = [
+        'née "x" \\ \n \x01 \u2028 😀',
+        "",
+        None,
+        '{"bytes": 0}',
+        "2020-01-01T00:00:00Z",
+        "1e400",
+    ]
+    rows = pa.record_batch({'a "b"\\': texts, "k": texts[::-1], "n": pa.nulls(6, pa.string())})
+    operations = pa.array(["i", "u", "d"] * 2)
+    payloads = payloads_of(operations, rows).to_pylist()
+    expected = zip(operations.to_pylist(), rows.to_pylist(), strict=True)
+    assert payloads == [change_payload(Operation(each), row) for each, row in expected]
+    assert texts_of_payloads(payloads, rows.schema.names) == (operations, rows)
+    found = texts_of_payloads(payloads, ["k", "added"])
+    assert found is not None and found[1].to_pydict() == {"k": texts[::-1], "added": [None] * 6}
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"x", b"1", b'{"op": "i"}', b'{"op": "i", "row": {"k": 1}}',
+                b'{"op": "i", "row": {}} {"op": "i", "row": {}}'],
+)  # fmt: skip
+def test_payloads_that_are_no_changes(payload: bytes) -> None:
+    """They are parsed one by one, which finds them."""
+    valid = b'{"op": "i", "row": {"k": "1"}}'
+    assert texts_of_payloads([valid, payload, valid], ["k"]) is None
+
+
+def test_rows_by_columns_are_journaled_in_order(tmp_path: Path) -> None:
+    """Rows before and after them are added one by one; those that the journal has are left out."""
+    first, second = (Transaction(n, f"at {n}", f"t{n}", None) for n in (10, 20))
+    rows = pa.record_batch({"k": ["2", "3", "4"], "v": ["b", None, "d"]})
+    with Journal(tmp_path, COLUMNS, Bounds(message=1 << 10)) as journal:
+        table = Table(tmp_path, journal, [])
+        table.described = pa.schema([("k", pa.string()), ("v", pa.string())])
+
+        async def add() -> None:
+            await table.change(first, INSERT, None, {"k": "1", "v": "a"})
+            await table.add_rows(
+                [first, second, second], [2, 1, 2], pa.array(["i", "i", "d"]), rows
+            )
+            await table.add_part(second, 3, UPDATE, {"k": "5", "v": "e"}, None)
+            large = pa.record_batch({"k": ["6"], "v": ["x" * 2000]})
+            await table.add_rows([second], [4], pa.array(["u"]), large)
+            await table.flush()
+
+        asyncio.run(add())
+    ((_, batch),) = JournalReader(tmp_path).read(0, 6)
+    found = batch.select(["lsn", "transaction", "commit", "number", "snapshot"]).to_pydict()
+    assert [*zip(*found.values(), strict=True)] == [
+        ("at 10", "t10", 10, 1, False), ("at 10", "t10", 10, 2, False),
+        *(("at 20", "t20", 20, number, False) for number in (1, 2, 3, 4)),
+    ]  # fmt: skip
+    payloads = batch.column("payload").to_pylist()
+    changes = [json.loads(payload) for payload in payloads[:-1]]
+    assert [(each["op"], each["row"]["k"]) for each in changes] == [
+        ("i", "1"), ("i", "2"), ("i", "3"), ("d", "4"), ("u", "5")
+    ]  # fmt: skip
+    assert len(payloads[-1]) == 1024, "only the head of a large row is stored"
+    assert [table.is_new(first, 3), table.is_new(second, 4), table.is_new(second, 5)] == [
+        False, False, True
+    ]  # fmt: skip
+
+
 def test_payloads_have_all_values() -> None:
     rows: list[Row] = [
         {"k": "1", 'a "b"\\': 'née "x" \\ \n \x01 \u2028 😀', "n": None, "b": b"\0\xff"},
@@ -137,6 +203,7 @@ def test_payloads_have_all_values() -> None:
         {},
     ]
     payloads = [change_payload(Operation.UPDATE, each) for each in rows]
+    assert texts_of_payloads(payloads, ["k"]) is None, "a value is bytes"
     for each, payload in zip(rows, payloads, strict=True):
         assert json.loads(payload)["row"].keys() == each.keys()
         assert changes_of_payloads([payload]) == (["u"], [each])

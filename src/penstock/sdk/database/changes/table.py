@@ -10,8 +10,9 @@ from typing import Any, cast
 import pyarrow as pa
 
 from penstock.core.errors import Permanent
-from penstock.journal import Journal, Message
+from penstock.journal import Journal, Message, Messages
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
+from penstock.sdk.database.changes.payloads import changes_of_rows
 from penstock.sdk.database.changes.progress import DONE, Confirmed, Progress
 from penstock.sdk.database.changes.rows import (
     Key,
@@ -53,8 +54,8 @@ class TableReceiver(ABC):
         self._first = confirmed.position
         self._number = 0
         self._part_bytes = min(PART_BYTES, max_journal_size // 8)
-        self._messages: list[Message] = []
-        self._size = 0
+        self._parts: list[list[Message] | pa.RecordBatch] = []
+        self._count = self._size = 0
         self._chunk: asyncio.Task[Chunk] | None = None
         self._changed = ChangedKeys()
 
@@ -99,21 +100,49 @@ class TableReceiver(ABC):
         after: Mapping[str, Value] | None,
     ) -> None:  # fmt: skip
         """Adds a change of a row. `before` has the key, or the whole row, before it."""
-        if not self.reads(transaction):
-            return
         for part, values in self.operations(operation, before, after):
             self._number += 1
-            if self._chunk is not None:
-                self.mark_changed(self._key(values), transaction)
-            if not self.progress.includes(transaction.position, self._number):
-                if self.described is not self._followed:
-                    await self._follow(self.described, transaction.lsn)
-                row = await self._complete(values, before) if has_unsent(values) else values
-                chunk = self.progress.chunk
-                self.progress = Progress(transaction.position, self._number, chunk)
-                self._add(part, cast(Row, row), transaction)
-                if self._is_full:
-                    await self.flush()
+            await self.add_part(transaction, self._number, part, values, before)
+
+    async def add_part(
+        self, transaction: Transaction, number: int, operation: Operation,
+        values: Mapping[str, Value], before: Mapping[str, Value] | None,
+    ) -> None:  # fmt: skip
+        """Adds the change `number` of a transaction, unless the journal has it."""
+        if not self.reads(transaction):
+            return
+        if self._chunk is not None:
+            self.mark_changed(self._key(values), transaction)
+        if self.progress.includes(transaction.position, number):
+            return
+        if self.described is not self._followed:
+            await self._follow(self.described, transaction.lsn)
+        row = await self._complete(values, before) if has_unsent(values) else values
+        self.progress = Progress(transaction.position, number, self.progress.chunk)
+        self._add(operation, cast(Row, row), transaction)
+        if self._is_full:
+            await self.flush()
+
+    def is_new(self, transaction: Transaction, number: int) -> bool:
+        """Returns whether the journal lacks the change `number` of a transaction."""
+        return self.reads(transaction) and not self.progress.includes(transaction.position, number)
+
+    async def add_rows(
+        self, transactions: Sequence[Transaction], numbers: Sequence[int],
+        operations: pa.StringArray, rows: pa.RecordBatch,
+    ) -> None:  # fmt: skip
+        """Adds new changes of rows whose columns are texts, each with its transaction and number.
+
+        No chunk is read meanwhile, and the server has sent all values.
+        """
+        await self._follow(self.described, transactions[0].lsn)
+        self.progress = Progress(transactions[-1].position, numbers[-1], self.progress.chunk)
+        changes = changes_of_rows(transactions, numbers, operations, rows, self.progress.chunk)
+        self._parts.append(changes)
+        self._count += len(changes)
+        self._size += changes.column("payload").nbytes + _OVERHEAD * len(changes)
+        if self._is_full:
+            await self.flush()
 
     def mark_changed(self, key: Key, transaction: Transaction) -> None:
         """Records that a row has changed: it is left out of a chunk that is read."""
@@ -160,16 +189,23 @@ class TableReceiver(ABC):
 
     async def flush(self) -> None:
         """Appends the rows to the journal, and returns when they are durable."""
-        messages, self._messages, self._size = self._messages, [], 0
-        if not messages:
+        parts, self._parts, self._count, self._size = self._parts, [], 0, 0
+        if not parts:
             return
-        append = asyncio.ensure_future(self.journal.append(messages))
+        append = asyncio.ensure_future(self._append(parts))
         try:
             while not (await asyncio.wait([append], timeout=_WAIT_SECONDS))[0]:
                 self.while_waiting()
         finally:
             append.cancel()
         await append
+
+    async def _append(self, parts: Sequence[Messages]) -> None:
+        """Appends parts, the last of which is durable after all others."""
+        *others, last = parts
+        for part in others:
+            await self.journal.take(part)
+        await self.journal.append(last)
 
     def cancel(self) -> None:
         """Cancels the read of a chunk."""
@@ -234,12 +270,15 @@ class TableReceiver(ABC):
             "number": number,
             "chunk": chunk,
         }
-        self._messages.append(Message(payload, metadata))
+        if not self._parts or not isinstance(self._parts[-1], list):
+            self._parts.append([])
+        self._parts[-1].append(Message(payload, metadata))
+        self._count += 1
         self._size += len(payload) + _OVERHEAD
 
     @property
     def _is_full(self) -> bool:
-        return len(self._messages) >= _PART_ROWS or self._size >= self._part_bytes
+        return self._count >= _PART_ROWS or self._size >= self._part_bytes
 
     def _row_key(self, row: Row) -> str:
         return key_text(tuple(row[name] for name in self.key))
