@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterator
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +178,11 @@ class Changes:
         while not condition():
             assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
             time.sleep(0.05)
+
+
+def pauses_of_writer() -> Iterator[float]:
+    """Yields the seconds between transactions: their number is bounded also on a slow machine."""
+    return chain(repeat(0.001, 4000), repeat(0.02))
 
 
 def check_interrupted(changes: Changes, gate: Gate, insert: Callable[[int], Any]) -> None:

@@ -196,6 +196,33 @@ def test_rows_by_columns_are_journaled_in_order(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_many_rows_by_columns_fit_a_small_journal(tmp_path: Path) -> None:
+    """They are appended in parts. A reader removes what it has read meanwhile."""
+    count, transaction = 5000, Transaction(10, "at 10", "t10", None)
+    rows = pa.record_batch({"k": [str(n) for n in range(count)], "v": ["x" * 1000] * count})
+    bounds, reader, found = Bounds(size=1 << 20, segment=1 << 17), JournalReader(tmp_path), 0
+
+    async def read() -> None:
+        nonlocal found
+        while found < count:
+            found = reader.end()
+            reader.remove_before(found)
+            await asyncio.sleep(0.01)
+
+    async def add(table: Table) -> None:
+        reading = asyncio.create_task(read())
+        numbers, operations = [*range(1, count + 1)], pa.repeat("i", count)
+        await table.add_rows([transaction] * count, numbers, operations, rows)
+        await table.flush()
+        await reading
+
+    with Journal(tmp_path, COLUMNS, bounds) as journal:
+        table = Table(tmp_path, journal, [])
+        table.described = rows.schema
+        asyncio.run(asyncio.wait_for(add(table), 60))
+    assert found == count and Progress.read(reader) == Progress(10, count)
+
+
 def test_payloads_have_all_values() -> None:
     rows: list[Row] = [
         {"k": "1", 'a "b"\\': 'née "x" \\ \n \x01 \u2028 😀', "n": None, "b": b"\0\xff"},

@@ -38,6 +38,7 @@ class PostgresTable(TableReceiver):
         self._generated: Sequence[str] = ()
         self._names: Sequence[str] = ()
         self._queued: list[tuple[Transaction, int, bytes]] = []
+        self._queued_bytes = 0
 
     def read_chunk(self, after: Key | None) -> Chunk:
         return read_chunk(self._snapshots, self._replication.table, self.key, after)
@@ -68,12 +69,13 @@ class PostgresTable(TableReceiver):
         """Queues a change of one row."""
         self._number += 1
         self._queued.append((transaction, self._number, message))
+        self._queued_bytes += len(message)
 
     async def add_queued(self, *, without_few: bool = False) -> None:
         """Adds the queued changes, `without_few` only if they are many."""
-        if without_few and len(self._queued) < _PART:
+        if without_few and len(self._queued) < _PART and self._queued_bytes < self.part_bytes:
             return
-        queued, self._queued = self._queued, []
+        queued, self._queued, self._queued_bytes = self._queued, [], 0
         if not await self._add_together(queued):
             for transaction, number, message in queued:
                 await self._add_queued_one(transaction, number, message)

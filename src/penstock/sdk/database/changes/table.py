@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import Permanent
 from penstock.journal import Journal, Message, Messages
+from penstock.journal.reader import split_batch
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
 from penstock.sdk.database.changes.payloads import changes_of_rows
 from penstock.sdk.database.changes.progress import DONE, Confirmed, Progress
@@ -53,7 +54,8 @@ class TableReceiver(ABC):
         self._followed: pa.Schema | None = None
         self._first = confirmed.position
         self._number = 0
-        self._part_bytes = min(PART_BYTES, max_journal_size // 8)
+        self.part_bytes = min(PART_BYTES, max_journal_size // 8)
+        """The bytes of rows that are appended together."""
         self._parts: list[list[Message] | pa.RecordBatch] = []
         self._count = self._size = 0
         self._chunk: asyncio.Task[Chunk] | None = None
@@ -138,11 +140,12 @@ class TableReceiver(ABC):
         await self._follow(self.described, transactions[0].lsn)
         self.progress = Progress(transactions[-1].position, numbers[-1], self.progress.chunk)
         changes = changes_of_rows(transactions, numbers, operations, rows, self.progress.chunk)
-        self._parts.append(changes)
-        self._count += len(changes)
-        self._size += changes.column("payload").nbytes + _OVERHEAD * len(changes)
-        if self._is_full:
-            await self.flush()
+        for part in split_batch(changes, self.part_bytes):
+            self._parts.append(part)
+            self._count += part.num_rows
+            self._size += part.nbytes
+            if self._is_full:
+                await self.flush()
 
     def mark_changed(self, key: Key, transaction: Transaction) -> None:
         """Records that a row has changed: it is left out of a chunk that is read."""
@@ -278,7 +281,7 @@ class TableReceiver(ABC):
 
     @property
     def _is_full(self) -> bool:
-        return self._count >= _PART_ROWS or self._size >= self._part_bytes
+        return self._count >= _PART_ROWS or self._size >= self.part_bytes
 
     def _row_key(self, row: Row) -> str:
         return key_text(tuple(row[name] for name in self.key))
