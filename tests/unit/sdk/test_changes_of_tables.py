@@ -174,8 +174,9 @@ def test_rows_by_columns_are_journaled_in_order(tmp_path: Path) -> None:
                 [first, second, second], [2, 1, 2], pa.array(["i", "i", "d"]), rows
             )
             await table.add_part(second, 3, UPDATE, {"k": "5", "v": "e"}, None)
-            large = pa.record_batch({"k": ["6"], "v": ["x" * 2000]})
-            await table.add_rows([second], [4], pa.array(["u"]), large)
+            large = pa.record_batch({"k": ["5", "6"], "v": ["e", "x" * 2000]})
+            await table.add_rows([second] * 2, [3, 4], pa.array(["u", "u"]), large)
+            await table.add_rows([second] * 2, [3, 4], pa.array(["u", "u"]), large)
             await table.flush()
 
         asyncio.run(add())
@@ -191,8 +192,29 @@ def test_rows_by_columns_are_journaled_in_order(tmp_path: Path) -> None:
         ("i", "1"), ("i", "2"), ("i", "3"), ("d", "4"), ("u", "5")
     ]  # fmt: skip
     assert len(payloads[-1]) == 1024, "only the head of a large row is stored"
-    assert [table.is_new(first, 3), table.is_new(second, 4), table.is_new(second, 5)] == [
-        False, False, True
+
+
+def test_rows_by_columns_while_a_chunk_is_read(tmp_path: Path) -> None:
+    """Rows of the chunk are left out if a later transaction has changed them."""
+    old, new = (Transaction(n, f"at {n}", f"t{n}", None) for n in (4, 20))
+    chunk = PartOfTable([{"k": key, "v": "read"} for key in "123"], True, 10, "at 10", None, 10)
+    rows = pa.record_batch({"k": ["1", "2", "9"], "v": ["old", "new", "new"]})
+
+    async def add(table: Table) -> None:
+        table.begin_chunk()
+        await table.add_rows([old, new, new], [1, 1, 2], pa.array(["u", "u", "d"]), rows)
+        while table.is_reading:
+            await asyncio.sleep(0)
+            await table.finish_chunk(10)
+
+    with Journal(tmp_path, COLUMNS) as journal:
+        table = Table(tmp_path, journal, [chunk])
+        table.described = rows.schema
+        asyncio.run(add(table))
+        ((_, batch),) = JournalReader(tmp_path).read(0, journal.end)
+    values = [json.loads(payload)["row"] for payload in batch.column("payload").to_pylist()]
+    assert [(row["k"], row["v"]) for row in values] == [
+        ("1", "old"), ("2", "new"), ("9", "new"), ("1", "read"), ("3", "read")
     ]  # fmt: skip
 
 

@@ -82,16 +82,13 @@ class PostgresTable(TableReceiver):
 
     async def _add_together(self, queued: Sequence[tuple[Transaction, int, bytes]]) -> bool:
         """Adds many changes at once. Returns False for those that must be added one by one."""
-        if len(queued) < MANY or self._generated or self.is_reading:
+        if len(queued) < MANY or self._generated:
             return False
-        new = [each for each in queued if self.is_new(*each[:2])]
-        if new:
-            transactions, numbers, messages = zip(*new, strict=True)
-            found = columns_of(messages, START, self._names)
-            if found is None:
-                return False
+        transactions, numbers, messages = zip(*queued, strict=True)
+        found = columns_of(messages, START, self._names)
+        if found is not None:
             await self.add_rows(transactions, numbers, *found)
-        return True
+        return found is not None
 
     async def _add_queued_one(self, transaction: Transaction, number: int, message: bytes) -> None:
         change = parse(message, START)

@@ -133,10 +133,17 @@ class TableReceiver(ABC):
         self, transactions: Sequence[Transaction], numbers: Sequence[int],
         operations: pa.StringArray, rows: pa.RecordBatch,
     ) -> None:  # fmt: skip
-        """Adds new changes of rows whose columns are texts, each with its transaction and number.
+        """Adds changes of rows whose columns are texts, each with its transaction and number.
 
-        No chunk is read meanwhile, and the server has sent all values.
+        They are in the order of the log, and the server has sent all values.
         """
+        self._mark_rows(transactions, rows)
+        places = enumerate(zip(transactions, numbers, strict=True))
+        first = next((place for place, change in places if self.is_new(*change)), None)
+        if first is None:
+            return
+        transactions, numbers = transactions[first:], numbers[first:]
+        operations, rows = operations.slice(first), rows.slice(first)
         await self._follow(self.described, transactions[0].lsn)
         self.progress = Progress(transactions[-1].position, numbers[-1], self.progress.chunk)
         changes = changes_of_rows(transactions, numbers, operations, rows, self.progress.chunk)
@@ -151,6 +158,14 @@ class TableReceiver(ABC):
         """Records that a row has changed: it is left out of a chunk that is read."""
         if self._chunk is not None:
             self._changed.add(key, transaction)
+
+    def _mark_rows(self, transactions: Sequence[Transaction], rows: pa.RecordBatch) -> None:
+        if self._chunk is None:
+            return
+        keys = zip(*(rows.column(name).to_pylist() for name in self.key), strict=True)
+        for key, transaction in zip(keys, transactions, strict=True):
+            if self.reads(transaction):
+                self._changed.add(key, transaction)
 
     def truncated(self, transaction: Transaction | None) -> Permanent:
         """Returns the error of a table whose rows were removed at once."""
