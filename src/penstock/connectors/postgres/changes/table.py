@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,26 @@ _PART = 2000
 """The changes of a transaction that are converted together."""
 
 
+@dataclass
+class Queue:
+    """Changes of one row each, as messages, with their transactions and numbers.
+
+    A list for each of them: `zip(*rows)` takes longer than the conversion of the rows.
+    """
+
+    transactions: list[Transaction] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, transaction: Transaction, number: int, message: bytes) -> None:
+        """Adds a change."""
+        self.transactions.append(transaction)
+        self.numbers.append(number)
+        self.messages.append(message)
+        self.size += len(message)
+
+
 class PostgresTable(TableReceiver):
     """The receiver of the changes of a table.
 
@@ -37,8 +58,7 @@ class PostgresTable(TableReceiver):
         self._replication, self._snapshots, self._lookup = replication, snapshots, lookup
         self._generated: Sequence[str] = ()
         self._names: Sequence[str] = ()
-        self._queued: list[tuple[Transaction, int, bytes]] = []
-        self._queued_bytes = 0
+        self._queue = Queue()
 
     def read_chunk(self, after: Key | None) -> Chunk:
         return read_chunk(self._snapshots, self._replication.table, self.key, after)
@@ -68,26 +88,27 @@ class PostgresTable(TableReceiver):
     def enqueue(self, transaction: Transaction, message: bytes) -> None:
         """Queues a change of one row."""
         self._number += 1
-        self._queued.append((transaction, self._number, message))
-        self._queued_bytes += len(message)
+        self._queue.add(transaction, self._number, message)
 
     async def add_queued(self, *, without_few: bool = False) -> None:
         """Adds the queued changes, `without_few` only if they are many."""
-        if without_few and len(self._queued) < _PART and self._queued_bytes < self.part_bytes:
+        queue = self._queue
+        if without_few and len(queue.messages) < _PART and queue.size < self.part_bytes:
             return
-        queued, self._queued, self._queued_bytes = self._queued, [], 0
-        if not await self._add_together(queued):
-            for transaction, number, message in queued:
-                await self._add_queued_one(transaction, number, message)
+        self._queue = Queue()
+        if await self._add_together(queue):
+            return
+        changes = zip(queue.transactions, queue.numbers, queue.messages, strict=True)
+        for transaction, number, message in changes:
+            await self._add_queued_one(transaction, number, message)
 
-    async def _add_together(self, queued: Sequence[tuple[Transaction, int, bytes]]) -> bool:
+    async def _add_together(self, queue: Queue) -> bool:
         """Adds many changes at once. Returns False for those that must be added one by one."""
-        if len(queued) < MANY or self._generated:
+        if len(queue.messages) < MANY or self._generated:
             return False
-        transactions, numbers, messages = zip(*queued, strict=True)
-        found = columns_of(messages, START, self._names)
+        found = columns_of(queue.messages, START, self._names)
         if found is not None:
-            await self.add_rows(transactions, numbers, *found)
+            await self.add_rows(queue.transactions, queue.numbers, *found)
         return found is not None
 
     async def _add_queued_one(self, transaction: Transaction, number: int, message: bytes) -> None:
