@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +32,7 @@ class Message(NamedTuple):
     metadata: Mapping[str, Any] = MappingProxyType({})
 
 
-Messages = Sequence[Message] | pa.RecordBatch
+Messages: TypeAlias = Sequence[Message] | pa.RecordBatch
 """Messages, or rows of them with the columns of the metadata and `payload`."""
 
 

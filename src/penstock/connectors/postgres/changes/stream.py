@@ -65,7 +65,7 @@ class ReplicationStream:
         A message of the output plugin begins at `START`. Raises Transient if the connection ends
         or the server does not respond.
         """
-        found = self._call(self._received)
+        found: list[bytes] = self._call(self._received)
         if found:
             await asyncio.sleep(0)  # a cancellation also ends a stream without a pause
         else:
