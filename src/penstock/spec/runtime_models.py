@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from penstock.core.paths import UserPath
+from penstock.core.paths import UserPath, check_settings
 from penstock.core.retry import Backoff
 from penstock.core.secret import Secret
 from penstock.core.units import ByteSize, Duration, PositiveDuration, byte_count
@@ -169,7 +169,7 @@ class Runtime(StrictModel):
     total). Heaps of other running pipelines count as not available. `penstock explain` shows the
     size.
     """
-    spark: dict[str, str | int | float | bool] = {}
+    spark: Annotated[dict[str, str | int | float | bool], AfterValidator(check_settings)] = {}
     """Spark settings, passed to Spark unchanged."""
     restart: Restart = Restart()
     """Restart of failed queries."""

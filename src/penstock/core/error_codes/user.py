@@ -92,6 +92,7 @@ USER_CODES: Mapping[str, str] = {
     "output": "Standard output or standard error cannot be written.",
     "output-closed": "The reader of the output has ended.",
     "overwrite": "A sink does not support the overwrite mode of Spark.",
+    "path-rejected": "The server does not permit a local path outside its directories.",
     "primary-key": "Rows with different primary keys would overwrite each other.",
     "python-rejected": "The server does not permit Python code in pipelines.",
     "read-only-table": "A table that cannot be written is the target of INSERT.",
