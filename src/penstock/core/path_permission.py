@@ -1,8 +1,8 @@
 """Permission of local paths in pipelines, which `penstock serve` confines to some directories.
 
-The variable of the environment reaches all processes of a run. It has the permitted directories, and
-the withheld ones within them. Of several directories that contain a path the innermost one decides.
-Symbolic links are resolved. Paths of other systems are not confined.
+The variable of the environment reaches all processes of a run. It has the permitted directories,
+and the withheld ones within them. Of several directories that contain a path the innermost one
+decides. Symbolic links are resolved. Paths of other systems are not confined.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from penstock.core.path_permission import permitted_hint, rejected_within, rejection
+from penstock.core.path_permission import CODE, permitted_hint, rejected_within, rejection
+from penstock.core.permission_errors import not_permitted
 
 _SECRET_NAME = re.compile(r"(?:pass\w*|pwd|secret|token|credentials?|key)$", re.IGNORECASE)
 
@@ -54,8 +55,7 @@ def resolve(value: object) -> object:
 def require_permitted(value: object) -> object:
     """Returns a path or URL. Raises PydanticCustomError if the server does not permit it."""
     if isinstance(value, str) and (found := rejection(value, _base(value))) is not None:
-        message, hint = found
-        raise PydanticCustomError("path_rejected", "{text}", {"text": message, "hint": hint})
+        raise not_permitted(found[0], CODE, found[1])
     return value
 
 
@@ -80,7 +80,7 @@ def check_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _setting_error(name: str) -> PydanticCustomError:
     text = f"the setting {name} has a path outside the directories that the server permits"
-    return PydanticCustomError("path_rejected", "{text}", {"text": text, "hint": permitted_hint()})
+    return not_permitted(text, CODE, permitted_hint())
 
 
 def _base(value: str) -> Path:

@@ -15,12 +15,15 @@ from fastapi.testclient import TestClient
 
 from penstock import app
 from penstock.core.error_report import to_dicts
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, SpecError
 from penstock.core.log import Silent
 from penstock.core.path_permission import CODE, VARIABLE, rejected_within, setting_of
+from penstock.server.api.application import make_application
+from penstock.server.server import TOKEN_FILE, child_environment, open_server
 from penstock.server.settings import Settings
 from server_console import PIPELINE, Console, wait_for
 
+pytestmark = pytest.mark.slow
 SOURCES = {
     "absolute": "{type: files, path: /etc/passwd, format: text}",
     "parent": "{type: files, path: ../../secret/x, format: text}",
@@ -39,7 +42,8 @@ SOURCES = {
     "certificate": "{type: kafka, brokers: 'k:9', topic: t, format: json, tls: {ca: /etc/ca.pem}}",
     "property": "{type: kafka, brokers: 'k:9', topic: t, format: json,"
     " properties: {ssl.ca.location: /etc/ca.pem}}",
-    "credentials": "{type: nats, url: 'nats://n:4222', subject: s, format: json, creds: /etc/c}",
+    "credentials": "{type: nats, url: 'nats://n:4222', subject: s, format: json,"
+    " auth: {creds: /etc/c}}",
     "sqlite": "{type: sqlite, path: /var/lib/x.db, table: t}",
     "duckdb": "{type: duckdb, path: ../../x.duckdb, table: t}",
     "delta": "{type: delta, path: 'file:///var/x'}",
@@ -65,12 +69,12 @@ TEXTS = {
     "include of a link": HEAD + "include: 'l*/outside.yaml'\n",
     "functions": HEAD + "function_files: ../../f.py\n",
     "plugins": HEAD + "plugins: [/etc/p.py]\n",
-    "connection": HEAD.replace("generate, fields: {id: sequence}", "sqlite, connection: c, table: t")
-    + "connections: {c: {path: /var/x.db}}\n",
+    "connection": HEAD.replace("type: generate, fields: {id: sequence}", "connection: c, table: t")
+    + "connections: {c: {type: sqlite, path: /var/x.db}}\n",
     "python": HEAD.replace("from: s", "from: t")
     + "transforms: {t: {type: python, from: s, function: '/etc/mod:f'}}\n",
     "steps": HEAD.replace("from: s", "from: t")
-    + "transforms: {t: {type: steps, from: s, steps: [{type: wasm, module: /etc/x, function: f}]}}\n",
+    + "transforms:\n  t: {type: steps, from: s, steps: [{type: wasm, module: /x, function: f}]}\n",
     "json schema": HEAD.replace("from: s", "from: t")
     + "transforms: {t: {type: json_schema, from: s, column: id, schema_file: /etc/x}}\n",
     "SQL": "CREATE TABLE s (line STRING) WITH (connector = 'files', path = '/etc/passwd',"
@@ -143,3 +147,112 @@ def test_other_paths_are_permitted(directory: Path, name: str) -> None:
     options = PERMITTED[name].replace("ALLOWED", str(directory.parents[1] / "allowed"))
     text = HEAD.replace("{type: generate, fields: {id: sequence}}", options)
     assert CODE not in {each["code"] for each in errors_of(directory, text)}
+
+
+def test_settings_of_other_programs(directory: Path) -> None:
+    rejected = ("/etc/x", "-Dkey=/etc/x", "a.jar,/opt/x.jar", "/opt/a:/opt/b", "'../../../x'")
+    rejected += ("-Dconf=file:/etc/x", "~/x")
+    permitted = ("https://host/etc/x", "s3a://bucket/x", "a/b", "key=a/b", str(directory), "")
+    assert [each for each in rejected if not rejected_within(each)] == []
+    assert [each for each in permitted if rejected_within(each)] == []
+
+
+def test_databases_open_their_own_file_only(directory: Path) -> None:
+    """Queries in SQL of DuckDB and SQLite cannot name other files, nor load extensions."""
+    import duckdb
+
+    from penstock.connectors.duckdb.config import DuckdbSourceConfig
+    from penstock.connectors.duckdb.connection import DuckdbConnection
+    from penstock.connectors.sqlite.connection import SqliteConnection
+
+    file, other = directory / "own.duckdb", directory.parents[1] / "outside" / "x"
+    with duckdb.connect(str(file)) as created:
+        created.execute("CREATE TABLE t AS SELECT 7 AS x")
+    config = DuckdbSourceConfig(path=str(file), table="t")
+    reading = DuckdbConnection(config, read_only=True)
+    assert [*reading.fetch("SELECT x FROM t")] == [[(7,)]]
+    for query in (
+        f"SELECT * FROM read_text('{other}')", f"SELECT * FROM '{other}.csv'",
+        f"COPY t TO '{directory / 'copy.csv'}'", f"ATTACH '{other}' AS y", "INSTALL httpfs",
+        "LOAD httpfs", "SET enable_external_access = true", "RESET allowed_paths",
+    ):  # fmt: skip
+        with pytest.raises(PenstockError, match=r"disabled|Cannot (?:change|enable)|read-only"):
+            [*reading.fetch(query)]
+        reading.rollback()
+    writing = DuckdbConnection(config.model_copy(), read_only=False)
+    writing.execute("INSERT INTO t VALUES (8)")
+    writing.commit()
+    assert [*DuckdbConnection(config, read_only=True).fetch("SELECT x FROM t")] == [[(7,), (8,)]]
+
+    path = str(directory / "own.db")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (x INT)")
+    with pytest.raises(PenstockError, match="not authorized"):
+        [*SqliteConnection(path, "rwc").fetch(f"ATTACH '{other}' AS y")]
+    for connect in (
+        lambda: SqliteConnection(str(other), "rwc"),
+        lambda: DuckdbConnection(DuckdbSourceConfig.model_construct(path=str(other), timeout=1),
+                                 read_only=True).fetch("SELECT 1").__next__(),
+    ):  # fmt: skip
+        with pytest.raises(PenstockError, match="outside the directories"):
+            connect()
+
+
+def test_files_behind_links_are_not_opened(directory: Path) -> None:
+    """A link that a pattern matches, or that replaces a directory after the check."""
+    from penstock.connectors.files.local import LocalStorage
+
+    for action in (LocalStorage().open, LocalStorage().create):
+        with pytest.raises(SpecError, match="outside the directories"):
+            action(str(directory / "link" / "x"))
+    assert (directory.parents[1] / "outside" / "x").read_text() == "outside"
+
+
+def test_relations_of_spark_are_no_files(directory: Path) -> None:
+    for relation in ("text.`/etc/passwd`", "`file:///etc/passwd`", "csv.`../../outside/x`"):
+        text = HEAD.replace("from: s", "from: t")
+        text += f'transforms: {{t: {{type: sql, sql: "SELECT * FROM {relation}"}}}}\n'
+        assert {each["code"] for each in errors_of(directory, text)} == {"unknown-node"}
+
+
+def test_every_way_into_the_server_is_confined(
+    server_settings: Settings, pipeline_directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Texts are rejected by each route, by workers with a session, and by runs of other texts."""
+    allowed = tmp_path_factory.mktemp("allowed")
+    real = type(server_settings)(server_settings.directory, server_settings.data)
+    settings = replace(server_settings, session_command=real.session_command, paths=(allowed,))
+    outside = PIPELINE.format(name="shop").replace("path: out", "path: /var/out")
+    within = PIPELINE.format(name="shop").replace("path: out", f"path: {allowed}/out")
+    with open_server(settings, Silent()) as server:
+        client = TestClient(make_application(server.parts), base_url="http://localhost")
+        token = (settings.data / TOKEN_FILE).read_text()
+        client.headers["Authorization"] = f"Bearer {token}"
+        console = Console(server, client)
+        wait_for(lambda: console.get("pipelines"), lambda: "the server is not ready")
+        own = f"pipelines/{console.id()}"
+        new = {"name": "new", "text": outside}
+        for path in (f"{own}/check", "check"):
+            (error,) = console.post(path, new if path == "check" else {"text": outside})["errors"]
+            line = outside.splitlines()[error["line"] - 1]
+            assert line[error["column"] - 1 :].startswith("/var/out")
+            assert str(allowed) in error["hint"]
+        for path in ("pipelines", f"{own}/apply"):
+            rejected = console.post(path, new if path == "pipelines" else {"text": outside}, 422)
+            assert [each["code"] for each in rejected["errors"]] == [CODE]
+        for path, body in (
+            ("preview", {"nodes": ["out"]}), ("test", {}), ("dead-letters/1/try", {}),
+        ):  # fmt: skip
+            answer = client.post(f"/api/v1/{own}/{path}", json={"text": outside, **body})
+            assert (answer.text.count("event: failed"), answer.text.count(CODE)) == (1, 1), path
+        assert console.post(f"{own}/check", {"text": within})["errors"] == []
+        connection = {"type": "sqlite", "connection": {"path": "/var/lib/x.db"}}
+        answer = client.post("/api/v1/connections/test", json={**connection, "kind": "source"})
+        assert answer.json()["errors"][0]["code"] == CODE, answer.text
+        (pipeline_directory / "shop" / "shop.yaml").write_text(outside)
+        wait_for(lambda: console.get(own)["errors"], lambda: "the file is not read")
+        assert console.post(f"{own}/start", status=422)["errors"][0]["code"] == CODE
+    environment = child_environment(settings, {})
+    assert json.loads(environment[VARIABLE])["permitted"] == [
+        str(each) for each in (settings.directory, settings.created, allowed)
+    ]

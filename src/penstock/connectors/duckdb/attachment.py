@@ -19,6 +19,8 @@ from penstock.core.path_permission import check_path, paths_confined
 _ATTEMPT_SECONDS = 0.02
 _RESERVED = {"memory", "temp", "system", "main", "information_schema", "pg_catalog"}
 """Names of catalogs and schemas, which a file may have, too."""
+_SUFFIXES = ("", ".wal", ".wal.checkpoint", ".wal.recovery", ".tmp")
+"""Ends of the names of the files that DuckDB makes for a database."""
 _instances: dict[tuple[int, str], Any] = {}
 """Instances by the process, since a forked process cannot use them, and the path."""
 
@@ -86,10 +88,9 @@ def _new_instance(path: str) -> Any:
 
     instance = duckdb.connect(":memory:")
     if paths_confined():
-        files = ", ".join(_literal(f"{path}{suffix}") for suffix in ("", ".wal", ".tmp"))
+        files = ", ".join(_literal(f"{path}{suffix}") for suffix in _SUFFIXES)
         instance.execute(f"SET allowed_paths = [{files}]")
         instance.execute("SET enable_external_access = false")
-        instance.execute("SET lock_configuration = true")
     return instance
 
 
