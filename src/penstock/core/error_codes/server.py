@@ -37,6 +37,7 @@ SERVER_CODES: Mapping[str, str] = {
     "no-connection": "The server has no connection of this name.",
     "no-function": "The server has no functions of this name.",
     "no-penstock-server": "The answer at the URL is not that of a server of Penstock.",
+    "no-run": "A pipeline has no run of this ID.",
     "no-rule": "The server has no rule of this name.",
     "no-share": "A pipeline has no share link of this ID.",
     "no-such-method": "The path of a request does not accept its method.",
