@@ -31,6 +31,7 @@ SERVER_CODES: Mapping[str, str] = {
     "killed": "The process of a run was killed.",
     "last-admin": "No user with the right admin would remain.",
     "lease-lost": "The server does not have the lease of its store any more.",
+    "memory-exceeded": "A preview or a test needs too much memory.",
     "never-run": "The pipeline has never run.",
     "newer-version": "A pipeline has a newer version than expected.",
     "no-channel": "The server has no channel of this name.",

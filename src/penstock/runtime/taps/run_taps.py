@@ -123,11 +123,19 @@ class RunTaps:
             of_sink = nodes[name].kind != "sink" or name in query.sinks
             if of_sink and wanted in observable(query):
                 return query.name, wanted
-        known = sorted({each for query in self._plan.queries for each in observable(query)})
+        roots = [query.root for query in self._plan.queries if self._reads(query.root, wanted)]
         raise PlanError(
-            f'the rows of "{name}" are in no batch: they are computed within a stream',
-            code="no-tap", hint=f"Tap one of {', '.join(known)}.",
+            f'the rows of "{name}" are in no batch: they are computed within the stream of '
+            f"{', '.join(roots)}",
+            code="no-tap",
+            hint=f'Tap {" or ".join(roots)}, the next node whose rows are in a batch, or preview '
+            f'"{name}" in the editor.',
         )  # fmt: skip
+
+    def _reads(self, node: str, other: str) -> bool:
+        """Returns whether a node reads another one, also through nodes between them."""
+        inputs = self._plan.nodes[node].inputs
+        return other in inputs or any(self._reads(each, other) for each in inputs)
 
     def _answer(self, tap: _Tap, content: Mapping[str, Any]) -> None:
         """Writes an answer; one without a place or that cannot be written is counted."""
