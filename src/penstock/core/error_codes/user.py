@@ -83,6 +83,7 @@ USER_CODES: Mapping[str, str] = {
     "no-sources": "A pipeline has no source.",
     "no-stream": "A stream is required, and only static tables are available.",
     "no-tables": "A source has no tables to discover.",
+    "no-topics": "A source has no topics to discover.",
     "not-a-file": "A path is not a regular file.",
     "not-a-map": "A pipeline file does not contain a map.",
     "not-in-sql": "An option of a pipeline file has no form in a SQL script.",

@@ -189,7 +189,7 @@ OPERATIONS: Mapping[str, Callable[..., Facts]] = {
         describe, check, check_functions, convert, complete, hover, find_definition, list_symbols,
         list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
         connection_operations.test_connection, connection_operations.list_tables,
-        connection_operations.describe_tables,
+        connection_operations.list_topics, connection_operations.describe_tables,
     )
 }  # fmt: skip
 
