@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -96,15 +97,16 @@ def _permits(permitted: Iterable[str], withheld: Iterable[str], path: str) -> bo
 
 
 def _real_paths(text: str, base: Path | None) -> Iterator[str]:
-    """Yields the places that a path may have, without links; none for a URL of another system."""
+    """Yields the places that a path may have, without links; none for a URL of another system.
+
+    Some programs remove `..` from a path before they follow its links, and others afterwards.
+    """
     local = _LOCAL_URL.search(text)
     if local is None and "://" in text:
         return
     path = local["path"] if local is not None else text
     for each in {path, unquote(path)}:
         absolute = os.path.join(base or Path.cwd(), os.path.expanduser(each))  # noqa: PTH118, PTH111
-        yield os.path.normpath(absolute)
-        try:
-            yield os.path.realpath(absolute)
-        except (OSError, ValueError):
-            continue
+        for form in (absolute, os.path.normpath(absolute)):
+            with suppress(OSError, ValueError):
+                yield os.path.realpath(form)

@@ -50,6 +50,7 @@ SOURCES = {
     "iceberg": "{type: iceberg, table: a.b, catalog: {type: sql, path: x.db, warehouse: /var/x}}",
     "jar": "{type: jdbc, url: 'jdbc:x://h/d', jars: [/opt/x.jar], table: t}",
     "JDBC": "{type: jdbc, url: 'jdbc:h2:file:/var/x;MODE=MySQL', table: t}",
+    "JDBC above": "{type: jdbc, url: 'jdbc:h2:./../../../x', table: t}",
     "JDBC without a scheme": "{type: jdbc, url: 'jdbc:derby:/var/x', table: t}",
     "spark": "{type: spark, provider: text, path: /etc/passwd}",
     "option of spark": "{type: spark, provider: text, options: {path: 'file:/etc/passwd'}}",
@@ -95,13 +96,16 @@ PERMITTED = {
     "property": "{type: kafka, brokers: 'k:9', topic: t, format: json,"
     " properties: {client.id: 'a/b', sasl.password: /x}}",
     "JDBC": "{type: jdbc, url: 'jdbc:x://h/etc', table: t}",
+    "JDBC beside the file": "{type: jdbc, url: 'jdbc:h2:./orders', table: t}",
 }
 
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The directory of a server with links, and of a pipeline in it. Paths are confined."""
-    served, outside = tmp_path / "served", tmp_path / "outside"
+    """The directory of a pipeline with links, in that of a server, which is a link itself."""
+    served, outside, real = tmp_path / "served", tmp_path / "outside", tmp_path / "real"
+    real.mkdir()
+    served.symlink_to(real)
     for each in (served / "shop", outside, tmp_path / "allowed", served / ".penstock" / "server"):
         each.mkdir(parents=True)
     (served / "shop" / "link").symlink_to(outside)
@@ -135,7 +139,7 @@ def test_every_door_is_confined(directory: Path, name: str) -> None:
     assert errors, errors_of(directory, text)
     (error,) = errors
     assert "outside the directories that the server permits" in error["message"]
-    assert str(directory.parent) in error["hint"]
+    assert str(directory.parent.resolve()) in error["hint"]
     assert "--allow-path" in error["hint"]
     assert error["line"] >= 1
     assert error["column"] >= 1
