@@ -158,7 +158,7 @@ def suggest_fix(details: List[dict[str, Any]], value: SourceValue | None) -> str
     """Returns a hint for a wrong value, or None."""
     kinds = {str(detail["type"]) for detail in details}
     if NOT_PERMITTED in kinds:
-        return next(each["ctx"]["hint"] for each in details if each["type"] == NOT_PERMITTED)
+        return next(str(each["ctx"]["hint"]) for each in details if each["type"] == NOT_PERMITTED)
     if value is not None and value.is_list and kinds <= _MAPS:
         if value.inline:
             return None
