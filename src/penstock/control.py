@@ -85,9 +85,14 @@ class PipelineControl:
         (letter,) = found.newest(1)
         return letter
 
-    def remove_dead_letters(self, ids: Collection[str]) -> None:
-        """Removes dead letters permanently. Ignores IDs without a dead letter."""
-        self._store.remove(ids)
+    def remove_dead_letters(self, ids: Collection[str]) -> int:
+        """Removes dead letters permanently, and returns their number.
+
+        Ignores IDs without a dead letter.
+        """
+        found = self.dead_letters().ids.intersection(ids)
+        self._store.remove(found)
+        return len(found)
 
     def replay(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from penstock.core.paths import check_settings
 from penstock.core.secret import Secret
 from penstock.sdk import Config, UserPath
 from penstock.sdk.database import TableName
@@ -23,7 +24,7 @@ class _Catalog(Config):
 
     name: str = "default"
     """The name of the catalog in the client. A SQL catalog stores its tables under this name."""
-    properties: dict[str, Secret] = {}
+    properties: Annotated[dict[str, Secret], AfterValidator(check_settings)] = {}
     """Other properties of the client PyIceberg, such as `header.X-Project`."""
 
     @field_validator("properties")
