@@ -31,11 +31,13 @@ def taking() -> Iterator[Take]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
+def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Iterator[Workspace]:
     """An empty directory in which pipelines run in the Spark session of the tests."""
     from pipelines import Workspace
 
-    return Workspace(tmp_path, penstock_spark)
+    workspace = Workspace(tmp_path, penstock_spark)
+    yield workspace
+    workspace.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from penstock import app
 from penstock.app import RunOptions
 from penstock.connectors import memory
+from penstock.core.errors import PenstockError
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.outcome import Outcome
@@ -32,6 +34,7 @@ class Workspace:
         self.root, self._spark = root, spark
         self.counts: Row = {}
         self.file = "pipeline.yaml"
+        self._started: list[RunHandle] = []
         memory.clear()
 
     def write(self, text: str) -> Path:
@@ -43,7 +46,18 @@ class Workspace:
     def start(self, text: str, **options: Any) -> RunHandle:
         """Starts a pipeline in the background."""
         given = RunOptions(**options)
-        return app.start(self.write(text), spark=self._spark.newSession(), options=given)
+        handle = app.start(self.write(text), spark=self._spark.newSession(), options=given)
+        self._started.append(handle)
+        return handle
+
+    def close(self) -> None:
+        """Stops the runs that a failed test leaves: they would slow all later tests down."""
+        running = [handle for handle in self._started if handle.running]
+        for handle in running:
+            handle.stop()
+        for handle in running:
+            with suppress(PenstockError):
+                handle.wait(60)
 
     def run(self, text: str, **options: Any) -> Outcome:
         """Runs a pipeline to its end, without errors. `counts` holds the metrics of its nodes."""

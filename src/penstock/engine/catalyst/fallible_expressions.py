@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.util import PythonEvalType
 
-from penstock.engine.catalyst.java_trees import children_of, expressions_of
+from penstock.engine.catalyst.java_trees import children_of, expressions_of, varying_children_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 
 _SAFE = frozenset({
@@ -53,11 +53,11 @@ def is_fallible(frame: DataFrame) -> bool:
 def find_failures(expression: Any) -> set[str]:
     """Returns the classes of the subexpressions that may fail on the values of a row."""
     found: set[str] = set()
-    pending = [expression]
+    pending = [] if expression.foldable() else [expression]
     while pending:
         expression = pending.pop()
         name = class_name(expression)
-        if name not in _LEAVES and not expression.foldable():
+        if name not in _LEAVES:
             if _may_fail(expression, name):
                 found.add(name)
             pending += _inputs(expression, name)
@@ -82,11 +82,14 @@ def _expressions(frame: DataFrame) -> Iterator[Any]:
 
 
 def _inputs(expression: Any, name: str) -> list[Any]:
+    """Returns the subexpressions whose failures are those of an expression, without constants."""
     if name == "TryEval":
         return []
     if name == "PreciseTimestampConversion":
-        return _event_times(expression)
-    return scala_items(expression.parameters() if name in _REPLACED else expression.children())
+        return [time for time in _event_times(expression) if not time.foldable()]
+    if name in _REPLACED:
+        return [each for each in scala_items(expression.parameters()) if not each.foldable()]
+    return varying_children_of(expression)
 
 
 def _event_times(bound: Any) -> list[Any]:

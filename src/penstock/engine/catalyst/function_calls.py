@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.engine.catalyst.fallible_expressions import is_function_call
-from penstock.engine.catalyst.java_names import names_of_client
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, contains_pattern
 from penstock.engine.catalyst.spark_plan import map_children
 
 
@@ -15,8 +14,7 @@ def innermost_calls(values: Sequence[Any]) -> list[Any]:
     """Returns the calls of user-defined functions whose arguments call no such function."""
     found: list[Any] = []
     for value in values:
-        java = names_of_client(value._gateway_client)
-        if value.containsPattern(java.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
+        if contains_pattern(value, "PYTHON_UDF", only_streams=False):
             _add_calls(value, found)
     return found
 

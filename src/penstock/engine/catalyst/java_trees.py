@@ -56,6 +56,30 @@ public String children(Object node) {
   return items(((org.apache.spark.sql.catalyst.trees.TreeNode) node).children());
 }
 
+public String varyingChildren(Object expression) {
+  StringBuilder text = new StringBuilder();
+  scala.collection.Iterator children =
+      ((org.apache.spark.sql.catalyst.trees.TreeNode) expression).children().iterator();
+  while (children.hasNext()) {
+    Object child = children.next();
+    if (!((org.apache.spark.sql.catalyst.expressions.Expression) child).foldable()) {
+      add(child, text);
+    }
+  }
+  return text.toString();
+}
+
+public String references(Object node) {
+  return items((node instanceof org.apache.spark.sql.catalyst.plans.QueryPlan
+      ? ((org.apache.spark.sql.catalyst.plans.QueryPlan) node).references()
+      : ((org.apache.spark.sql.catalyst.expressions.Expression) node).references()).toSeq());
+}
+
+public boolean readsOnly(Object expression, Object plan) {
+  return ((org.apache.spark.sql.catalyst.expressions.Expression) expression).references()
+      .subsetOf(((org.apache.spark.sql.catalyst.plans.QueryPlan) plan).outputSet());
+}
+
 public String expressions(Object plan) {
   return items(((org.apache.spark.sql.catalyst.plans.QueryPlan) plan).expressions());
 }
@@ -93,13 +117,26 @@ private void addFound(Object root, String name, StringBuilder text) {
   }
 }
 
-public Object replaced(Object plan, java.util.List pairs) {
-  return ((org.apache.spark.sql.catalyst.plans.QueryPlan) plan)
-      .mapExpressions(new Replacement(pairs));
+private java.util.List objects(String ids) {
+  java.util.ArrayList found = new java.util.ArrayList();
+  String[] each = ids.split(" ");
+  for (int i = 0; i < each.length; i++) {
+    found.add(gateway.getObject(each[i]));
+  }
+  return found;
 }
 
-public Object withNodes(Object root, java.util.List pairs) {
-  return new Replacement(pairs).apply(root);
+public Object sequence(String ids) {
+  return org.apache.spark.api.python.PythonUtils.toSeq(objects(ids));
+}
+
+public Object replaced(Object plan, String pairs) {
+  return ((org.apache.spark.sql.catalyst.plans.QueryPlan) plan)
+      .mapExpressions(new Replacement(objects(pairs)));
+}
+
+public Object withNodes(Object root, String pairs) {
+  return new Replacement(objects(pairs)).apply(root);
 }
 
 static class Replacement extends scala.runtime.AbstractFunction1 {
@@ -157,7 +194,7 @@ public String parts(Object node, String names, boolean onlyStreams) {
   return text.toString();
 }
 """
-"""Methods that return the IDs of Java objects in py4j, each with the name of its class.
+"""Methods with the IDs of Java objects in py4j. Those that they return have the names of classes.
 
 `items` returns null for a sequence with a value that py4j converts, such as a text.
 """
@@ -178,6 +215,23 @@ def children_of(node: Any) -> list[Any]:
     return _objects(_trees(client).children(node), client)
 
 
+def varying_children_of(expression: Any) -> list[Any]:
+    """Returns the children of an expression that are not constant."""
+    client = expression._gateway_client
+    return _objects(_trees(client).varyingChildren(expression), client)
+
+
+def references_of(node: Any) -> list[Any]:
+    """Returns the columns that a plan or an expression reads, each once."""
+    client = node._gateway_client
+    return _objects(_trees(client).references(node), client)
+
+
+def reads_only(expression: Any, plan: Any) -> bool:
+    """Returns whether a plan has all columns that an expression reads."""
+    return bool(_trees(plan._gateway_client).readsOnly(expression, plan))
+
+
 def expressions_of(plan: Any) -> list[Any]:
     """Returns the expressions of an operator."""
     client = plan._gateway_client
@@ -196,16 +250,22 @@ def expressions_of_class(plan: Any, name: str) -> list[Any]:
     return _objects(_trees(client).findInExpressions(plan, name), client)
 
 
+def sequence_of(items: Sequence[JavaObject]) -> Any:
+    """Returns Java objects, at least one, as a Scala sequence."""
+    client: Any = vars(items[0])["_gateway_client"]
+    return _trees(client).sequence(_ids(items))
+
+
 def with_expressions(plan: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:
     """Returns an operator with other expressions in place of some parts of its expressions."""
     pairs = [each for pair in replaced for each in pair]
-    return _trees(plan._gateway_client).replaced(plan, pairs) if pairs else plan
+    return _trees(plan._gateway_client).replaced(plan, _ids(pairs)) if pairs else plan
 
 
 def with_nodes(root: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:
     """Returns a tree with other nodes in place of some of its nodes."""
     pairs = [each for pair in replaced for each in pair]
-    return _trees(root._gateway_client).withNodes(root, pairs) if pairs else root
+    return _trees(root._gateway_client).withNodes(root, _ids(pairs)) if pairs else root
 
 
 def contains_pattern(node: Any, patterns: str, only_streams: bool) -> bool:
@@ -221,6 +281,10 @@ def parts_of(node: Any, patterns: str, only_streams: bool) -> list[tuple[Any, bo
         (_object(id_, name, client), next(texts) == "1")
         for id_, name in zip(texts, texts, strict=True)
     ]
+
+
+def _ids(objects: Sequence[Any]) -> str:
+    return " ".join(each._target_id for each in objects)
 
 
 def _objects(found: str, client: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names, names_of_client
@@ -15,6 +16,7 @@ from penstock.engine.catalyst.java_trees import (
     expressions_of_class,
     items_of,
     parts_of,
+    sequence_of,
     with_expressions,
 )
 
@@ -48,7 +50,9 @@ def class_name(node: Any) -> str:
 
 
 def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
-    """Returns Java objects as a Scala sequence."""
+    """Returns Java objects, or values that py4j converts, as a Scala sequence."""
+    if items and all(isinstance(each, JavaObject) for each in items):
+        return sequence_of(items)
     return java.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
 
 
@@ -119,7 +123,7 @@ def conjuncts(condition: Any) -> list[Any]:
     """Returns the parts of a condition that AND combines."""
     if class_name(condition) != "And":
         return [condition]
-    return [part for side in scala_items(condition.children()) for part in conjuncts(side)]
+    return [part for side in children_of(condition) for part in conjuncts(side)]
 
 
 def has_metadata(column: Any, *keys: str) -> bool:

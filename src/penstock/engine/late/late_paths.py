@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of, expressions_of
+from penstock.engine.catalyst.java_trees import children_of, expressions_of, references_of
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
@@ -183,7 +183,7 @@ def _event_time(columns: list[Any]) -> Any | None:
             if has_metadata(column, WATERMARK_DELAY):
                 found[column.exprId().id()] = column
         elif any(has_metadata(each, WATERMARK_DELAY)
-                 for each in scala_items(column.references().toSeq())):  # fmt: skip
+                 for each in references_of(column)):  # fmt: skip
             raise NotExact("a group by a part of the event time")
     if len(found) > 1:
         raise NotExact("a stateful transform reads several event-time columns")

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, struct
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, reads_only
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.lookups.lookup_errors import SqlLookupError, lookup_error
@@ -241,9 +241,7 @@ class _Rewriting:
 
 def _over(expression: Any, plan: Any) -> bool:
     """Returns whether an expression has a value for each row of a plan."""
-    return bool(expression.deterministic()) and bool(
-        expression.references().subsetOf(plan.outputSet())
-    )
+    return bool(expression.deterministic()) and reads_only(expression, plan)
 
 
 def _equal_to(condition: Any, column: Any) -> Any | None:

@@ -19,7 +19,7 @@ from pyspark.sql.functions import struct, when
 from penstock.engine.catalyst.fallible_expressions import OPAQUE, find_failures
 from penstock.engine.catalyst.function_calls import innermost_calls, replace_call
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, reads_only
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
@@ -227,7 +227,7 @@ class CheckedPlan(ABC):
         for condition in conjuncts(plan.condition().get()):
             if find_failures(condition):
                 sides = children_of(condition)
-                mine = [each for each in sides if each.references().subsetOf(side.outputSet())]
+                mine = [each for each in sides if reads_only(each, side)]
                 others = [each for each in sides if each not in mine]
                 if class_name(condition) not in EQUALITIES or any(map(find_failures, others)):
                     return None

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any
 
 from penstock.engine.catalyst.fallible_expressions import find_failures
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, reads_only, references_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
@@ -42,10 +42,10 @@ def side_values(join: Any, side: Any, expressions: Any) -> list[Any]:
         return []
     keys, own = [], []
     for part in conjuncts(join.condition().get()):
-        if _reads_only(part, side):
+        if reads_only(part, side):
             own.append(part)
         elif _compares_sides(part, join):
-            keys += [each for each in children_of(part) if _reads_only(each, side)]
+            keys += [each for each in children_of(part) if reads_only(each, side)]
     return keys + ([reduce(expressions.And, own)] if own else [])
 
 
@@ -72,12 +72,12 @@ def with_filters_above(plan: Any, catalyst: Catalyst) -> Any:
 
 def _fails_on_joined_rows(part: Any, join: Any) -> bool:
     sides = children_of(join)
-    if not find_failures(part) or any(_reads_only(part, side) for side in sides):
+    if not find_failures(part) or any(reads_only(part, side) for side in sides):
         return False
     return not _compares_sides(part, join) and not all(
         any(
             has_metadata(column, WATERMARK_DELAY) and side.outputSet().contains(column)
-            for column in scala_items(part.references().toSeq())
+            for column in references_of(part)
         )
         for side in sides
     )
@@ -89,10 +89,5 @@ def _compares_sides(part: Any, join: Any) -> bool:
         return False
     keys, (left, right) = children_of(part), children_of(join)
     return any(
-        _reads_only(one, left) and _reads_only(other, right)
-        for one, other in (keys, reversed(keys))
+        reads_only(one, left) and reads_only(other, right) for one, other in (keys, reversed(keys))
     )
-
-
-def _reads_only(expression: Any, side: Any) -> bool:
-    return bool(expression.references().subsetOf(side.outputSet()))

@@ -12,7 +12,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
-from penstock.engine.catalyst.java_trees import children_of, contains_pattern, nodes_of_class
+from penstock.engine.catalyst.java_trees import (
+    children_of,
+    contains_pattern,
+    nodes_of_class,
+    references_of,
+)
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.row_checks.join_conditions import is_stream_join
@@ -73,7 +78,7 @@ def _uses(plan: Any, used: frozenset[int] | None) -> Iterator[tuple[Any, frozens
     kind = class_name(plan)
     if kind == "LocalRelation":
         yield plan, used
-    columns = scala_items(plan.references().toSeq())
+    columns = references_of(plan)
     read = frozenset(int(column.exprId().id()) for column in columns)
     if kind == "Project":
         used = read

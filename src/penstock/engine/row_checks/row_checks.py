@@ -13,6 +13,7 @@ from pyspark.sql.functions import monotonically_increasing_id
 from penstock.core.errors import RecordError
 from penstock.engine.catalyst.java_functions import compile_java
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import references_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, frame_of, scala_items, scala_sequence
 from penstock.engine.row_checks.checked_plan import ROW, CheckedPlan, without_ctes
 from penstock.engine.row_checks.data_errors import parse_data_error
@@ -33,7 +34,7 @@ class Check:
 
     def errors(self, first: int, last: int) -> Iterator[tuple[int, RecordError]]:
         """Yields the numbers of input rows in a range and the errors of the rows."""
-        references = scala_items(self.expression.references().toSeq())
+        references = references_of(self.expression)
         read = [each for each in references if not each.exprId().equals(self.row.exprId())]
         rows = self._select([self.row, *read]).where(f"{ROW} BETWEEN {first} AND {last}")
         yield from row_errors(rows, self.expression)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, references_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
 from penstock.plan.model import Query
 from penstock.plan.node import Node
@@ -202,4 +202,4 @@ def _value(type_: str, value: Any) -> Any:
 
 
 def _references(node: Any) -> frozenset[int]:
-    return frozenset(column.exprId().id() for column in scala_items(node.references().toSeq()))
+    return frozenset(column.exprId().id() for column in references_of(node))

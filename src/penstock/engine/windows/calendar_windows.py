@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, references_of
 from penstock.engine.catalyst.spark_plan import (
     TIME_WINDOW,
     WATERMARK_DELAY,
@@ -102,7 +102,7 @@ def _event_time(group: Any) -> Any | None:
     """Returns the only column of a struct of bounds, if it is an event time."""
     if class_name(group) != "CreateNamedStruct" or not is_calendar_window(group):
         return None
-    columns = scala_items(group.references().toSeq())
+    columns = references_of(group)
     if len(columns) != 1 or not has_metadata(columns[0], WATERMARK_DELAY):
         return None
     return columns[0] if all(class_name(part) in _ALLOWED for part in _parts(group)) else None

@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.engine.catalyst.arrow_map import map_in_arrow
 from penstock.engine.catalyst.columns import to_arrow
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, references_of
 from penstock.engine.catalyst.spark_plan import (
     TIME_WINDOW,
     WATERMARK_DELAY,
@@ -105,7 +105,7 @@ class _Panes:
         """Returns the window of the copies of `expand`. Raises Unsupported."""
         column = scala_items(expand.output())[0]
         copies = [each.apply(0) for each in scala_items(expand.projections())]
-        times = scala_items(copies[0].references().toSeq())
+        times = references_of(copies[0])
         if not has_metadata(column, TIME_WINDOW) or len(copies) < _FEWEST_WINDOWS:
             raise Unsupported("no window, or one of few copies")
         if len(times) != 1 or times[0].dataType().simpleString() != "timestamp":

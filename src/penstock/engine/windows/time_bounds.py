@@ -13,14 +13,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, references_of
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     class_name,
     conjuncts,
     has_metadata,
     rewrite_streams,
-    scala_items,
 )
 
 _EQUALITIES = frozenset({"EqualNullSafe", "EqualTo"})
@@ -60,7 +59,7 @@ def _is_mistaken(part: Any, sides: Sequence[Any], preserved: Sequence[int]) -> b
     Its optimizer makes comparisons of other expressions, as of NOT. A part that reads no preserved
     side is evaluated below the join.
     """
-    columns = scala_items(part.references().toSeq())
+    columns = references_of(part)
     reads = [any(side.outputSet().contains(column) for column in columns) for side in sides]
     if not any(reads[index] for index in preserved):
         return False
