@@ -34,7 +34,10 @@ def executors_of(
     if is_local(spark):
         yield _nothing
         return
-    with required_paths(plan, state.lock) as required, receiving(spark, state.root):
+    with (
+        required_paths(plan, state.lock, state.id()) as required,
+        receiving(spark, state.root),
+    ):
         paths = [path.shared for path in required]
         with share_paths(spark, state_path(state.lock), paths):
             yield partial(check_executors, Executors(spark, paths, log), required)

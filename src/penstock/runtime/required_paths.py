@@ -7,19 +7,18 @@ results of tasks. The state of queries and local files do.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from penstock.core.errors import PenstockError, raise_all
-from penstock.core.files.private_files import open_private
 from penstock.core.location import Location
 from penstock.engine.spark_session.executors import Executors
 from penstock.engine.spark_session.shared_paths import SharedPath
 from penstock.plan.local_data import local_data
-from penstock.plan.model import Plan
+from penstock.plan.model import Plan, Query
 from penstock.plan.node import Node
 from penstock.sdk import Capability, ReceivingSource
 from penstock.sdk.data_frames import DataFrameSource
@@ -40,9 +39,12 @@ class RequiredPath(NamedTuple):
 
 
 @contextmanager
-def required_paths(plan: Plan, lock: Path) -> Iterator[list[RequiredPath]]:
-    """Yields the paths that executors must share. Directories of sinks have a file meanwhile."""
-    token = f".penstock-{secrets.token_hex(8)}"
+def required_paths(plan: Plan, lock: Path, identity: str) -> Iterator[list[RequiredPath]]:
+    """Yields the paths that executors must share. Directories of sinks have a file meanwhile.
+
+    `identity` is that of the state directory: a run replaces the files of a killed one.
+    """
+    token = f".penstock-{identity}"
     required = list(_state_paths(plan, lock))
     made: set[Path] = set()
     try:
@@ -52,7 +54,7 @@ def required_paths(plan: Plan, lock: Path) -> Iterator[list[RequiredPath]]:
             for path in paths:
                 if node.kind == "sink":
                     sample = _directory(path) / token
-                    if _make(sample):
+                    if sample in made or _make(sample):
                         made.add(sample)
                         required.append(_data_path(node, path, sample, kept=True))
                 elif _is_read_by_tasks(node):
@@ -88,8 +90,12 @@ def state_path(lock: Path) -> SharedPath:
 def _state_paths(plan: Plan, lock: Path) -> Iterator[RequiredPath]:
     """Yields the state directory for each node whose tasks use files there."""
     streaming = {name for query in plan.queries for name in query.stream_nodes}
+    updating = {name for query in plan.queries for name in _with_updating_state(plan, query)}
     for node in plan.nodes.values():
-        if (found := _content_in_state(node, node.name in streaming)) is not None:
+        found = _content_in_state(node, node.name in streaming)
+        if node.name in updating:
+            found = "the state of an updating query", ""
+        if found is not None:
             content, instead = found
             message = (
                 f"the executors do not share the state directory {lock.parent}, in which "
@@ -113,13 +119,20 @@ def _content_in_state(node: Node, in_stream: bool) -> tuple[str, str] | None:
         return "its rows", ""
     if node.lookup is not None and not node.can(Capability.LOOKUP_BY_KEY):
         return "its rows", ", or read the table once by static: true"
-    if node.updating and node.stateful:
-        return "the state of an updating query", ""
     if node.stateful and in_stream:
         return "the state of a query", ""
     if node.batch_function is not None and node.batch_function.carries_rows:
         return "rows for the next batch", ""
     return None
+
+
+def _with_updating_state(plan: Plan, query: Query) -> Sequence[str]:
+    """Returns the nodes with the state of an updating query: those with groups or joins, if any."""
+    if not query.updating:
+        return ()
+    nodes = [plan.nodes[name] for name in (*query.stream_nodes, *query.batch_nodes)]
+    updating = [node for node in nodes if node.updating] or nodes
+    return [node.name for node in updating if node.stateful] or [node.name for node in updating]
 
 
 def _is_read_by_tasks(node: Node) -> bool:
@@ -152,11 +165,10 @@ def _directory(path: str) -> Path:
 
 
 def _make(token: Path) -> bool:
-    """Creates a file with its own name as content. Returns whether this is possible."""
+    """Creates a file with new content. Returns whether this is possible."""
     try:
         token.parent.mkdir(parents=True, exist_ok=True)
-        with open_private(token, "w") as file:
-            file.write(token.name)
+        token.write_text(secrets.token_hex(16))
     except OSError:  # The sink reports it.
         return False
     return True

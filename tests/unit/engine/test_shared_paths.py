@@ -12,7 +12,7 @@ from pyspark import TaskContext
 
 from penstock.core.errors import StateError
 from penstock.engine.sinks.sink_failures import SinkReport
-from penstock.engine.spark_session.executors import _probe, versions
+from penstock.engine.spark_session.executors import _probe, _without_packages, versions
 from penstock.engine.spark_session.shared_paths import SharedPath, verify_paths
 from penstock.engine.tasks.dead_letter_writer import Spool
 
@@ -91,3 +91,23 @@ def test_an_executor_reports_its_differences(tmp_path: Path) -> None:
     here, there = result["versions"].split("; ")
     assert here.endswith(f": PyArrow {versions()['PyArrow']}")
     assert there == "driver on driver-host: PyArrow 1.2"
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        (
+            "at worker\nModuleNotFoundError: No module named 'penstock'\n",
+            "No module named 'penstock'",
+        ),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has 3.12", None),
+        ("Job aborted", ""),
+    ],
+)
+def test_an_executor_without_packages(text: str, detail: str | None) -> None:
+    found = _without_packages(Exception(text))
+    if detail == "":
+        assert found is None
+    else:
+        assert found is not None and found.code == "other-versions"
+        assert found.detail == (detail or text)

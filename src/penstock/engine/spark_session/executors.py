@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import socket
 import threading
 import time
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _PROBE_SECONDS = 0.5
 """The duration of a task, so that no executor runs the task of another one."""
+_HINT = "Install the same packages on all machines of the cluster."
+_NO_PACKAGES = re.compile(r"No module named \S+|.*PYTHON_VERSION_MISMATCH.*")
 _PROBE = pa.schema([("result", pa.string())])
 
 
@@ -49,14 +52,14 @@ class Executors:
         """
         self._thread.join()
         if self._error is not None:
-            raise self._error
+            raise _without_packages(self._error) or self._error
         differences = {str(result["versions"]) for result in self._results} - {""}
         if differences:
             raise UserError(
                 "the executors have other versions than the driver",
                 code="other-versions",
                 detail="\n".join(sorted(differences)),
-                hint="Install the same packages on all machines of the cluster.",
+                hint=_HINT,
             )
         missing: dict[SharedPath, set[str]] = {}
         for result in self._results:
@@ -93,6 +96,17 @@ def versions() -> dict[str, str]:
         "Penstock": __version__, "PySpark": pyspark.__version__,
         "Python": python, "PyArrow": pa.__version__,
     }  # fmt: skip
+
+
+def _without_packages(error: BaseException) -> UserError | None:
+    """Returns the error of executors without Penstock, or with another Python; None for others."""
+    found = _NO_PACKAGES.search(str(error))
+    if found is None:
+        return None
+    return UserError(
+        "the executors cannot start the Python workers of Penstock",
+        code="other-versions", detail=found[0], hint=_HINT,
+    )  # fmt: skip
 
 
 def _pass(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
