@@ -37,11 +37,11 @@ sources:
 transforms:
   totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
 sinks:
-  out: {type: sqlite, from: totals, path: totals.db, table: totals, mode: upsert}
+  out: {from: totals, SINK}
 """
 ROWS = """\
 name: rows
-runtime: {master: MASTER, state: STATE}
+runtime: {master: "MASTER", state: STATE}
 sources:
   in: {type: files, path: ../in.json, format: json, schema: "k STRING, n INT", max_size: 4KB}
 transforms:
@@ -140,20 +140,24 @@ def directory(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFact
     lines[::30] = ["{damaged"] * BAD
     (directory / "in.json").write_text("\n".join(lines) + "\n")
     hidden, url = str(spark_cluster.hidden), spark_cluster.url
-    cluster = {"MASTER": url, "STATE": f"{hidden}/state", "OUT": "out"}
-    endless = {**cluster, "WATCH": "true"}
+    defaults = {
+        "MASTER": url, "OUT": "out", "WATCH": "true", "KILLED": str(directory / "killed"),
+        "SINK": "type: sqlite, path: totals.db, table: totals, mode: upsert",
+    }  # fmt: skip
+    files_sink = "type: files, path: out, format: json"
     files = {
-        "shared/totals": (TOTALS, {**endless, "STATE": "state"}),
-        "refused/totals": (TOTALS, endless),
-        "refused/rows": (ROWS, {**cluster, "OUT": f"{hidden}/out"}),
-        "once/totals": (TOTALS, {**cluster, "WATCH": "false"}),
-        "hidden/rows": (ROWS, cluster),
-        "local/rows": (ROWS, {"MASTER": "local[2]", "STATE": "state", "OUT": "out"}),
+        "shared/totals": (TOTALS, {"STATE": "state"}),
+        "refused/totals": (TOTALS, {}),
+        "refused/rows": (ROWS, {"OUT": f"{hidden}/out"}),
+        "once/totals": (TOTALS, {"WATCH": "false", "SINK": files_sink}),
+        "hidden/rows": (ROWS, {}),
+        "local/rows": (ROWS, {"MASTER": "local[2]", "STATE": "state"}),
     }
     for name, (text, values) in files.items():
         path = directory / f"{name}.yaml"
         path.parent.mkdir(exist_ok=True)
-        for word, value in {**values, "KILLED": str(directory / "killed")}.items():
+        state = f"{hidden}/{path.parent.name}"
+        for word, value in {**defaults, "STATE": state, **values}.items():
             text = text.replace(word, value)
         path.write_text(text)
     return directory
@@ -200,7 +204,9 @@ def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
 def test_a_shared_state_directory(ran: dict[str, Done], directory: Path) -> None:
     done = ran["run shared/totals.yaml --until-caught-up"]
     assert done.returncode == 0, done.stderr
-    assert _totals(directory / "shared/totals.db") == TOTAL_ROWS
+    with closing(sqlite3.connect(directory / "shared/totals.db")) as database:
+        totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
+    assert totals == TOTAL_ROWS
     assert f"{BAD} dead letters" in ran["dead list shared/totals.yaml"].stdout
     offsets = (directory / "shared/state/totals/checkpoints/totals/offsets/0").read_text()
     assert '"spark.sql.shuffle.partitions":"2"' in offsets
@@ -211,15 +217,16 @@ def test_totals_at_the_end_of_the_input_require_no_shared_state(
 ) -> None:
     done = ran["run once/totals.yaml"]
     assert done.returncode == 0, done.stderr
-    assert _totals(directory / "once/totals.db") == TOTAL_ROWS
+    totals = {row["k"]: (row["n"], row["total"]) for row in _rows(directory / "once/out")}
+    assert totals == TOTAL_ROWS
 
 
-def test_an_updating_query_requires_a_shared_state_directory(
+def test_groups_of_a_stream_require_a_shared_state_directory(
     ran: dict[str, Done], directory: Path
 ) -> None:
     done = ran["run refused/totals.yaml"]
     assert done.returncode == 4 and "error[state-not-shared]" in done.stderr, done.stderr
-    assert 'transform "totals" (type: sql) keeps the state of an updating query' in done.stderr
+    assert 'transform "totals" (type: sql) keeps the state of a query' in done.stderr
     assert re.search("executor on node-[ab], driver on ", done.stderr)
     assert not (directory / "refused/totals.db").exists()
 
@@ -253,11 +260,6 @@ def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:
     done = ran["run hidden/rows.yaml --fresh"]
     assert done.returncode == 2 and "error[other-versions]" in done.stderr, done.stderr
     assert re.search(r"executor on node-b: Penstock 0\.0\.1; driver on \S+: Penstock", done.stderr)
-
-
-def _totals(file: Path) -> dict[str, tuple[int, int]]:
-    with closing(sqlite3.connect(file)) as database:
-        return {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
 
 
 def _rows(directory: Path) -> list[dict[str, object]]:
