@@ -92,6 +92,6 @@ def confirm_reports(spool: Path | None) -> None:
 
     Does nothing for a local master, whose tasks have written them durably.
     """
-    for inbox in _inboxes:
+    for inbox in tuple(_inboxes):
         if spool is not None and inbox.state in spool.parents:
             inbox.confirm()

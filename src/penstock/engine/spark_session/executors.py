@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -35,12 +35,19 @@ _NO_PACKAGES = re.compile(r"No module named \S+|.*PYTHON_VERSION_MISMATCH.*")
 _PROBE = pa.schema([("result", pa.string())])
 
 
+class _Result(NamedTuple):
+    """The differences of an executor: its versions, and the paths that it lacks, by number."""
+
+    versions: str
+    missing: Sequence[tuple[int, str]]
+
+
 class Executors:
     """The executors of a cluster, which are prepared in a thread from now on."""
 
     def __init__(self, session: SparkSession, paths: Sequence[SharedPath], log: Log) -> None:
         self._session, self._paths, self._log = session, paths, log
-        self._results: list[Mapping[str, object]] = []
+        self._results: list[_Result] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="penstock-executors", daemon=True)
         self._thread.start()
@@ -53,7 +60,7 @@ class Executors:
         self._thread.join()
         if self._error is not None:
             raise _without_packages(self._error) or self._error
-        differences = {str(result["versions"]) for result in self._results} - {""}
+        differences = {result.versions for result in self._results} - {""}
         if differences:
             raise UserError(
                 "the executors have other versions than the driver",
@@ -63,8 +70,8 @@ class Executors:
             )
         missing: dict[SharedPath, set[str]] = {}
         for result in self._results:
-            for number, reason in dict(result["missing"]).items():  # type: ignore[call-overload]
-                missing.setdefault(self._paths[int(number)], set()).add(reason)
+            for number, reason in result.missing:
+                missing.setdefault(self._paths[number], set()).add(reason)
         return {path: sorted(reasons) for path, reasons in missing.items()}
 
     def _run(self) -> None:
@@ -73,7 +80,7 @@ class Executors:
         except BaseException as error:
             self._error = error
 
-    def _probe(self) -> list[Mapping[str, object]]:
+    def _probe(self) -> list[_Result]:
         session = self._session
         await_executors(session, self._log)
         slots = max(int(session.sparkContext.defaultParallelism), registered_executors(session))
@@ -82,7 +89,7 @@ class Executors:
         # A task with a source and a sink needs two workers.
         tasks = session.range(0, slots, 1, slots).mapInArrow(_pass, "id long")
         probes = tasks.mapInArrow(partial(_probe, json.dumps(driver)), "result string")
-        return [json.loads(row.result) for row in probes.collect()]
+        return [_Result(*json.loads(row.result)) for row in probes.collect()]
 
 
 def versions() -> dict[str, str]:
@@ -120,12 +127,13 @@ def _probe(expected: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
         pass
     time.sleep(_PROBE_SECONDS)
     driver = json.loads(expected)
-    missing = {}
-    for number, values in enumerate(driver["paths"]):
-        reason = SharedPath(**values).difference()
-        if reason is not None:
-            missing[number] = describe(reason, driver["host"])
-    result = {"versions": _other_versions(driver), "missing": missing}
+    reasons = [SharedPath(**values).difference() for values in driver["paths"]]
+    missing = [
+        (number, describe(reason, driver["host"]))
+        for number, reason in enumerate(reasons)
+        if reason is not None
+    ]
+    result = _Result(_other_versions(driver), missing)
     yield pa.RecordBatch.from_pylist([{"result": json.dumps(result)}], schema=_PROBE)
 
 
