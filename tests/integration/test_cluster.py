@@ -33,11 +33,11 @@ sources:
     format: json
     schema: k STRING, n INT
     max_size: 1KB
-    watch: WATCH
+    watch: true
 transforms:
   totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
 sinks:
-  out: {from: totals, SINK}
+  out: {type: sqlite, from: totals, path: totals.db, table: totals, mode: upsert}
 """
 ROWS = """\
 name: rows
@@ -132,16 +132,11 @@ def directory(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFact
     lines[::30] = ["{damaged"] * BAD
     (directory / "in.json").write_text("\n".join(lines) + "\n")
     hidden, url = str(spark_cluster.hidden), spark_cluster.url
-    defaults = {
-        "MASTER": url, "OUT": "out", "WATCH": "true", "KILLED": str(directory / "killed"),
-        "SINK": "type: sqlite, path: totals.db, table: totals, mode: upsert",
-    }  # fmt: skip
-    files_sink = "type: files, path: out, format: json"
+    defaults = {"MASTER": url, "OUT": "out", "KILLED": str(directory / "killed")}
     files = {
         "shared/totals": (TOTALS, {"STATE": "state"}),
         "refused/totals": (TOTALS, {}),
         "refused/rows": (ROWS, {"OUT": f"{hidden}/out"}),
-        "once/totals": (TOTALS, {"WATCH": "false", "SINK": files_sink}),
         "hidden/rows": (ROWS, {}),
         "local/rows": (ROWS, {"MASTER": "local[2]", "STATE": "state"}),
     }
@@ -163,7 +158,7 @@ def ran(spark_cluster: SparkCluster, directory: Path) -> dict[str, Done]:
     worker.path("sitecustomize.py").write_text(OTHER_VERSION.replace("FILE", other))
     commands = [
         "run shared/totals.yaml --until-caught-up", "dead list shared/totals.yaml",
-        "run refused/totals.yaml", "run refused/rows.yaml", "run once/totals.yaml",
+        "run refused/totals.yaml", "run refused/rows.yaml",
         "run hidden/rows.yaml", "status hidden/rows.yaml --json",
         f"dead list hidden/rows.yaml {ALL}",
     ]  # fmt: skip
@@ -202,15 +197,6 @@ def test_a_shared_state_directory(ran: dict[str, Done], directory: Path) -> None
     assert f"{BAD} dead letters" in ran["dead list shared/totals.yaml"].stdout
     offsets = (directory / "shared/state/totals/checkpoints/totals/offsets/0").read_text()
     assert '"spark.sql.shuffle.partitions":"2"' in offsets
-
-
-def test_totals_at_the_end_of_the_input_require_no_shared_state(
-    ran: dict[str, Done], directory: Path
-) -> None:
-    done = ran["run once/totals.yaml"]
-    assert done.returncode == 0, done.stderr
-    totals = {row["k"]: (row["n"], row["total"]) for row in _rows(directory / "once/out")}
-    assert totals == TOTAL_ROWS
 
 
 def test_groups_of_a_stream_require_a_shared_state_directory(

@@ -81,7 +81,7 @@ def check_executors(executors: Executors, required: list[RequiredPath]) -> None:
 
 def state_path(lock: Path) -> SharedPath:
     """Returns the state directory as a path, by its lock, whose content differs in each run."""
-    return SharedPath.of(
+    return SharedPath.on_driver(
         lock, f"the executors do not share the state directory {lock.parent}", "state-not-shared",
         f"{_STATE_HINT}.", kept=True,
     )  # fmt: skip
@@ -102,7 +102,7 @@ def _state_paths(plan: Plan, lock: Path) -> Iterator[RequiredPath]:
                 f"{node.label} keeps {content}"
             )
             hint = f"{_STATE_HINT}{instead}."
-            path = SharedPath.of(lock, message, "state-not-shared", hint, kept=True)
+            path = SharedPath.on_driver(lock, message, "state-not-shared", hint, kept=True)
             yield RequiredPath(path, node.where)
 
 
@@ -143,7 +143,7 @@ def _is_read_by_tasks(node: Node) -> bool:
 def _data_path(node: Node, path: str, sample: Path, *, kept: bool = False) -> RequiredPath:
     message = f"{node.label}: the executors do not share {path}"
     return RequiredPath(
-        SharedPath.of(sample, message, "path-not-shared", _DATA_HINT, kept=kept), node.where
+        SharedPath.on_driver(sample, message, "path-not-shared", _DATA_HINT, kept=kept), node.where
     )
 
 

@@ -26,7 +26,7 @@ class Task:
 
 
 def shared(path: Path) -> SharedPath:
-    return SharedPath.of(path, "not shared", "state-not-shared", "Share it.", kept=True)
+    return SharedPath.on_driver(path, "not shared", "state-not-shared", "Share it.", kept=True)
 
 
 @pytest.mark.parametrize("found", [None, "the lock of another run"])

@@ -48,7 +48,9 @@ class SharedPath:
     kept: bool = False
 
     @classmethod
-    def of(cls, sample: Path, message: str, code: str, hint: str, *, kept: bool = False) -> Self:
+    def on_driver(
+        cls, sample: Path, message: str, code: str, hint: str, *, kept: bool = False
+    ) -> Self:
         """Returns a path with a sample on this machine."""
         content = _head(sample, _SAMPLE_BYTES) if sample.is_file() else b""
         digest = _digest(content) if sample.is_file() else ""
