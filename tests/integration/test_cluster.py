@@ -5,72 +5,173 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from command_line import CommandLine
 from servers.spark import SparkCluster
 
 pytestmark = pytest.mark.spark
 
-PIPELINE = """\
+TOTALS = """\
 name: totals
 runtime:
   master: MASTER
   state: STATE
-  spark:
-    spark.executor.memory: 512m
-    spark.executor.extraJavaOptions: -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+  spark: {spark.executor.memory: 512m}
 sources:
-  in: {type: files, path: ../in.json, format: json, schema: "k STRING, n INT", max_size: 1KB}
+  in:
+    type: files
+    path: ../in.json
+    format: json
+    schema: k STRING, n INT
+    max_size: 1KB
+    watch: true
 transforms:
   totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
 sinks:
-  out: {type: files, from: totals, path: out, format: json}
+  out: {type: sqlite, from: totals, path: totals.db, table: totals, mode: upsert}
+"""
+ROWS = """\
+name: rows
+runtime: {master: "MASTER", state: STATE}
+sources:
+  in: {type: files, path: ../in.json, format: json, schema: "k STRING, n INT", max_size: 4KB}
+transforms:
+  divided: {type: sql, sql: "SELECT k, n, 100 DIV (n % 50) AS q FROM in"}
+  checked:
+    type: python
+    from: divided
+    per: row
+    schema: k STRING, n INT, q LONG
+    code: |
+      import os
+      import signal
+      from pathlib import Path
+
+      def transform(row):
+          if row["n"] % 40 == 7:
+              raise ValueError("no sevens")
+          if row["n"] == 251 and os.environ.get("SPARK_EXECUTOR_DIRS") and once("KILLED"):
+              os.kill(executor(), signal.SIGKILL)
+          return row
+
+      def once(path):
+          try:
+              Path(path).touch(exist_ok=False)
+          except FileExistsError:
+              return False
+          return True
+
+      def executor():
+          pid = os.getpid()
+          while b"java" not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\\0")[0]:
+              pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+          return pid
+sinks:
+  out: {type: files, from: checked, path: OUT, format: json}
 """
 BAD = 10
+GOOD = [number for number in range(300) if number % 30]
+TOTAL_ROWS = {
+    f"k{key}": (len(numbers), sum(numbers))
+    for key in range(3)
+    for numbers in [[number for number in GOOD if number % 3 == key]]
+}
+FAILING = ("in", "divided", "checked")
+ALL = "--json --limit 1000"
 PROGRAM = """
 import json, sys
 from pathlib import Path
 from command_line import CommandLine
 from penstock import app
 
+def perform(command):
+    if command[0] == "write":
+        Path(command[1]).write_text(command[2])
+        return {"args": command, "returncode": 0, "stdout": "", "stderr": ""}
+    return vars(CommandLine(spark)(Path(), *command))
+
 with app.session(app.plan("shared/totals.yaml")) as spark:
-    commands = [command.split() for command in sys.argv[1:]]
-    print(json.dumps([vars(CommandLine(spark)(Path(), *words)) for words in commands]))
+    print(json.dumps([perform(command) for command in json.loads(sys.argv[1])]))
 """
 """Commands in one application of the cluster, which has a driver and two executors."""
+OTHER_VERSION = """
+import sys
+from pathlib import Path
+from types import ModuleType
 
+import penstock.core.version as version
 
-@dataclass(frozen=True)
-class Ran:
-    """The directory of the pipelines, and the results of their commands."""
+class Version(ModuleType):
+    SPARK_VERSION = version.SPARK_VERSION
 
-    directory: Path
-    run: subprocess.CompletedProcess[str]
-    dead: subprocess.CompletedProcess[str]
-    run_hidden: subprocess.CompletedProcess[str]
+    @property
+    def __version__(self):
+        return "0.0.1" if Path("FILE").exists() else version.__version__
+
+sys.modules["penstock.core.version"] = Version("penstock.core.version")
+"""
+"""Makes the version of Penstock another one where a file exists."""
+
+Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def ran(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def directory(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipelines: on the cluster with shared and with hidden paths, and on this machine."""
     directory = tmp_path_factory.mktemp("cluster")
     lines = [json.dumps({"k": f"k{number % 3}", "n": number}) for number in range(300)]
     lines[::30] = ["{damaged"] * BAD
     (directory / "in.json").write_text("\n".join(lines) + "\n")
-    for name, state in (("shared", "state"), ("hidden", spark_cluster.hidden / "state")):
-        (directory / name).mkdir()
-        text = PIPELINE.replace("STATE", str(state)).replace("MASTER", spark_cluster.url)
-        (directory / name / "totals.yaml").write_text(text)
-    commands = ("run shared/totals.yaml", "dead list shared/totals.yaml", "run hidden/totals.yaml")
-    return Ran(directory, *_perform(directory, commands))
+    hidden, url = str(spark_cluster.hidden), spark_cluster.url
+    defaults = {"MASTER": url, "OUT": "out", "KILLED": str(directory / "killed")}
+    files = {
+        "shared/totals": (TOTALS, {"STATE": "state"}),
+        "refused/totals": (TOTALS, {}),
+        "refused/rows": (ROWS, {"OUT": f"{hidden}/out"}),
+        "hidden/rows": (ROWS, {}),
+        "local/rows": (ROWS, {"MASTER": "local[2]", "STATE": "state"}),
+    }
+    for name, (text, values) in files.items():
+        path = directory / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        state = f"{hidden}/{path.parent.name}"
+        for word, value in {**defaults, "STATE": state, **values}.items():
+            text = text.replace(word, value)
+        path.write_text(text)
+    return directory
 
 
-def _perform(directory: Path, commands: Sequence[str]) -> list[subprocess.CompletedProcess[str]]:
+@pytest.fixture(scope="module")
+def ran(spark_cluster: SparkCluster, directory: Path) -> dict[str, Done]:
+    """The results of commands, by their words."""
+    worker = spark_cluster.workers["node-b"]
+    other = f"{spark_cluster.hidden}/other"
+    worker.path("sitecustomize.py").write_text(OTHER_VERSION.replace("FILE", other))
+    commands = [
+        "run shared/totals.yaml --until-caught-up", "dead list shared/totals.yaml",
+        "run refused/totals.yaml", "run refused/rows.yaml",
+        "run hidden/rows.yaml", "status hidden/rows.yaml --json",
+        f"dead list hidden/rows.yaml {ALL}",
+    ]  # fmt: skip
+    write = ["write", str(worker.path("other")), ""]
+    words = [
+        *(command.split() for command in commands),
+        write,
+        ["run", "hidden/rows.yaml", "--fresh"],
+    ]
+    return {" ".join(done.args[1:]): done for done in _perform(directory, words)}
+
+
+def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
     """Runs `penstock` by commands. The directory of its Python is not in PATH."""
     directories = os.environ["PATH"].split(os.pathsep)
     others = [each for each in directories if Path(each) != Path(sys.executable).parent]
@@ -80,30 +181,74 @@ def _perform(directory: Path, commands: Sequence[str]) -> list[subprocess.Comple
         "SPARK_LOCAL_IP": "127.0.0.1",
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *commands], cwd=directory, capture_output=True, text=True,
-        env=environment, timeout=300,
+        [sys.executable, "-c", PROGRAM, json.dumps(commands)], cwd=directory, capture_output=True,
+        text=True, env=environment, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [subprocess.CompletedProcess(**each) for each in json.loads(done.stdout)]
 
 
-def test_a_shared_state_directory(ran: Ran) -> None:
-    assert ran.run.returncode == 0, ran.run.stderr
-    directory = ran.directory / "shared"
-    last: dict[str, tuple[int, int]] = {}
-    for path in sorted((directory / "out").glob("*.jsonl")):
-        for row in map(json.loads, path.read_text().splitlines()):
-            last[row["k"]] = max(last.get(row["k"], (0, 0)), (row["n"], row["total"]))
-    good = [number for number in range(300) if number % 30]
-    groups = {f"k{key}": [number for number in good if number % 3 == key] for key in range(3)}
-    assert last == {key: (len(numbers), sum(numbers)) for key, numbers in groups.items()}
-    assert f"{BAD} dead letters" in ran.dead.stdout
-    offsets = (directory / "state/totals/checkpoints/totals/offsets/0").read_text()
+def test_a_shared_state_directory(ran: dict[str, Done], directory: Path) -> None:
+    done = ran["run shared/totals.yaml --until-caught-up"]
+    assert done.returncode == 0, done.stderr
+    with closing(sqlite3.connect(directory / "shared/totals.db")) as database:
+        totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
+    assert totals == TOTAL_ROWS
+    assert f"{BAD} dead letters" in ran["dead list shared/totals.yaml"].stdout
+    offsets = (directory / "shared/state/totals/checkpoints/totals/offsets/0").read_text()
     assert '"spark.sql.shuffle.partitions":"2"' in offsets
 
 
-def test_a_state_directory_that_is_not_shared(ran: Ran) -> None:
-    assert ran.run_hidden.returncode == 4
-    assert "error[state-not-shared]" in ran.run_hidden.stderr
-    assert re.search("executor on node-[ab], driver on ", ran.run_hidden.stderr)
-    assert not (ran.directory / "hidden" / "out").exists()
+def test_groups_of_a_stream_require_a_shared_state_directory(
+    ran: dict[str, Done], directory: Path
+) -> None:
+    done = ran["run refused/totals.yaml"]
+    assert done.returncode == 4 and "error[state-not-shared]" in done.stderr, done.stderr
+    assert 'transform "totals" (type: sql) keeps the state of a query' in done.stderr
+    assert re.search("executor on node-[ab], driver on ", done.stderr)
+    assert not (directory / "refused/totals.db").exists()
+
+
+def test_a_sink_of_files_requires_a_shared_path(ran: dict[str, Done]) -> None:
+    done = ran["run refused/rows.yaml"]
+    assert done.returncode == 4 and "error[path-not-shared]" in done.stderr
+    assert 'sink "out" (type: files)' in done.stderr, done.stderr
+
+
+def test_a_pipeline_without_state_has_the_results_of_a_local_run(
+    ran: dict[str, Done], directory: Path, cli: CommandLine
+) -> None:
+    done = ran["run hidden/rows.yaml"]
+    assert done.returncode == 0, done.stderr
+    assert (directory / "killed").exists()
+    commands = ("run", "status --json", f"dead list {ALL}")
+    run, status, dead = (
+        cli(directory, verb, *rest, "local/rows.yaml") for verb, *rest in map(str.split, commands)
+    )
+    assert run.returncode == 0, run.stderr
+    rows, rows_of_cluster = (_rows(directory / side / "out") for side in ("local", "hidden"))
+    assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, rows_of_cluster))
+    here, there = _dead_letters(dead), _dead_letters(ran[f"dead list hidden/rows.yaml {ALL}"])
+    assert here == there and {node for node, _, _ in here} == set(FAILING)
+    assert _counts(status) == _counts(ran["status hidden/rows.yaml --json"])
+
+
+def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:
+    done = ran["run hidden/rows.yaml --fresh"]
+    assert done.returncode == 2 and "error[other-versions]" in done.stderr, done.stderr
+    assert re.search(r"executor on node-b: Penstock 0\.0\.1; driver on \S+: Penstock", done.stderr)
+
+
+def _rows(directory: Path) -> list[dict[str, object]]:
+    paths = sorted(directory.glob("*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def _dead_letters(done: Done) -> Counter[tuple[str, str, str]]:
+    letters = json.loads(done.stdout)["letters"]
+    return Counter((each["node"], each["code"], str(each["payload"])) for each in letters)
+
+
+def _counts(done: Done) -> dict[str, tuple[int, int]]:
+    nodes = json.loads(done.stdout)["numbers"]["nodes"]
+    return {name: (node["rows"], node["dead_letters"]) for name, node in nodes.items()}

@@ -19,6 +19,7 @@ from servers.install import program, unavailable
 from servers.server import Server, free_port
 
 _MEMORY = "-Xmx256m"
+HOSTS = ("node-a", "node-b")
 
 
 class _Daemon(Server):
@@ -27,6 +28,7 @@ class _Daemon(Server):
     title = "Apache Spark, standalone"
     registered: str
     """The text in the log of a daemon that is ready."""
+    variables: Mapping[str, str] = {}
 
     def java(self, class_: str, *arguments: str) -> list[str]:
         """The command that starts a class of Spark."""
@@ -46,6 +48,7 @@ class _Daemon(Server):
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(self.directory.path / "local"),
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            **self.variables,
         }
 
 
@@ -65,6 +68,11 @@ class _Worker(_Daemon):
     def __init__(self, host: str, master: str, hidden: Path) -> None:
         super().__init__()
         self._host, self._master, self._hidden = host, master, hidden
+        self.variables = {"PYTHONPATH": str(hidden)}
+
+    def path(self, name: str) -> Path:
+        """Returns the path by which other processes reach a file in the `hidden` of this worker."""
+        return Path(f"/proc/{self.process.pid}/root{self._hidden}", name)
 
     def command(self) -> Sequence[str]:
         """The command of a worker on a host of this name, which has a `hidden` of its own."""
@@ -78,7 +86,10 @@ class _Worker(_Daemon):
 
 
 class SparkCluster:
-    """A master and two workers of one core. Each worker has its own content of `hidden`."""
+    """A master and two workers of one core. Each worker has its own content of `hidden`.
+
+    Its Python imports modules from there.
+    """
 
     def __init__(self, hidden: Path) -> None:
         self.hidden = hidden
@@ -88,8 +99,9 @@ class SparkCluster:
         with ExitStack() as stack:
             master = stack.enter_context(_Master(free_port()))
             self.url = f"spark://127.0.0.1:{master.port}"
-            for host in ("node-a", "node-b"):
-                stack.enter_context(_Worker(host, self.url, self.hidden))
+            self.workers = {
+                host: stack.enter_context(_Worker(host, self.url, self.hidden)) for host in HOSTS
+            }
             self._stack = stack.pop_all()
         return self
 

@@ -12,9 +12,9 @@ from penstock.core.errors import PenstockError, UserError, raise_all
 from penstock.core.known_secrets import remember_secret
 from penstock.core.location import Location
 from penstock.core.secret import redact_urls
-from penstock.deploy.options import options
 from penstock.deploy.values import texts
 from penstock.plan.model import Plan
+from penstock.plan.options import options
 
 _MAPS = ("properties", "headers", "spark")
 """The options whose values are maps of any names."""

@@ -1,4 +1,4 @@
-"""Data at paths of this machine, which other machines do not have."""
+"""Warnings about data at paths of this machine, which other machines do not have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError
-from penstock.deploy.options import is_path, options
+from penstock.plan.local_data import local_data
 from penstock.plan.model import Plan
 
 
@@ -16,11 +16,8 @@ def local_data_warnings(plan: Plan, copied: Collection[Path]) -> Iterator[Pensto
     Files that are `copied` have no warning.
     """
     source_map = plan.pipeline.source_map
-    for node, (route, field, value) in options(plan):
-        paths = value if isinstance(value, list) else [value]
-        local = [path for path in paths if isinstance(path, str) and "://" not in path]
-        local = [path for path in local if Path(path).absolute() not in copied]
-        if route[-1] == "path" and is_path(field) and local:
+    for node, route, paths in local_data(plan):
+        if any(Path(path).absolute() not in copied for path in paths):
             yield PlanError(
                 f"{node.label}: other machines do not have the path",
                 code="local-path", where=source_map.value(route),

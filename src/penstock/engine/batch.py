@@ -30,6 +30,7 @@ from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.failures.valid_rows import valid_rows
 from penstock.engine.kept_plans import KeptPlans
 from penstock.engine.late.late_rows import LateRows
+from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
@@ -244,6 +245,7 @@ class BatchRunner:
                 receipts = self._write_valid_rows(sink, root, batch, error)
         if self.builder.checks_rows:
             FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
+        confirm_reports(self.builder.spool)
         with self._calls(sink.name):
             sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))

@@ -104,7 +104,7 @@ class Run:
     def _enter_session(
         self, plan: Plan, spark: SparkSession | None, stack: ExitStack
     ) -> SparkSession:
-        from penstock.engine.spark_session.shared_state import share_state
+        from penstock.runtime.cluster import executors_of
 
         if spark is not None:
             attach_to(spark, plan, self.log)
@@ -113,7 +113,7 @@ class Run:
             spark = stack.enter_context(
                 session(plan, log_file=self.state.log, length=length, log=self.log)
             )
-        share_state(spark, self.state.lock, self.log)
+        self._await_executors = stack.enter_context(executors_of(spark, plan, self.state, self.log))
         return spark
 
     def _serve_metrics(self, listen: str, stack: ExitStack) -> None:
@@ -179,6 +179,7 @@ class Run:
         """Lets Spark read the sources that it reads once."""
         for node in plan.of("source"):
             if isinstance(node.source, DataFrameSource):
+                self._await_executors()
                 try:
                     retry(
                         partial(node.source.take_snapshot, spark), self._start_policy(plan),
@@ -200,6 +201,7 @@ class Run:
         self.recorded_plan.replace(plan, types)
         until = self.options.end(plan)
         supervisor = self._supervisor(builder, self.state, until)
+        self._await_executors()
         return self._recorded(plan, lambda: self._follow_schemas(supervisor, until))
 
     def _follow_schemas(self, supervisor: Supervisor, until: EndOfRun) -> Outcome:
@@ -240,6 +242,7 @@ class Run:
         builder = Builder(backfill.plan, spark)
         column_types(builder)
         supervisor = self._supervisor(builder, backfill.state, backfill.until)
+        self._await_executors()
         outcome = self._recorded(backfill.plan, supervisor.run)
         if outcome.ending == backfill.until:
             backfill.complete(self.state)

@@ -53,8 +53,8 @@ def test_an_executor(home: Path) -> None:
     assert spark == f"SPARK_HOME={spark_home()}"
     start = words.index("-cp")
     flags, (path, class_, *arguments) = words[:start], words[start + 1 :]
-    assert flags[:4] == ["-XX:+UseSerialGC", "-Xss16m", "-Xms2048m", "-Xmx2048m"]
-    assert flags[4:] == [f"-Dn={number} x" for number in range(12)]
+    assert flags[:2] == ["-Xms2048m", "-Xmx2048m"]
+    assert flags[2:] == [f"-Dn={number} x" for number in range(12)]
     first, *jars = path.split(":")
     assert first == "/extra/a.jar" and jars == sorted(jars) and len(jars) > 200
     assert class_ == "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"

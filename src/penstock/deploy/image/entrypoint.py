@@ -19,10 +19,6 @@ from penstock.core.java import find, spark_home
 ARCHIVE = Path("/opt/penstock/executor.jsa")
 """The class archive of executors, which the build of the image makes."""
 CLASS = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
-STACK = "-Xss16m"
-"""The stack of a thread, as that of the driver: Spark optimizes expressions recursively."""
-_SMALL_HEAP_MIB = 4096
-"""Below this heap the serial collector takes less CPU than G1."""
 _OPTION = re.compile(r"SPARK_JAVA_OPT_(\d+)\Z")
 _ARGUMENTS = {
     "--driver-url": "SPARK_DRIVER_URL",
@@ -49,7 +45,7 @@ def executor_command(java: Path, environment: Mapping[str, str]) -> list[str]:
     memory = environment["SPARK_EXECUTOR_MEMORY"]
     arguments = [word for name, value in _ARGUMENTS.items() for word in (name, environment[value])]
     return [
-        str(java), *_flags(memory), f"-Xms{memory}", f"-Xmx{memory}", *_java_options(environment),
+        str(java), *_archive_flags(), f"-Xms{memory}", f"-Xmx{memory}", *_java_options(environment),
         "-cp", class_path(environment), CLASS, *arguments,
     ]  # fmt: skip
 
@@ -70,12 +66,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     os.execve(command[0], command, environment)
 
 
-def _flags(memory: str) -> list[str]:
-    small = re.fullmatch(r"(\d+)m", memory) and int(memory[:-1]) < _SMALL_HEAP_MIB
-    flags = [f"-XX:+Use{'Serial' if small else 'G1'}GC", STACK]
-    if ARCHIVE.is_file():
-        flags += [f"-XX:SharedArchiveFile={ARCHIVE}", "-Xshare:auto"]
-    return flags
+def _archive_flags() -> list[str]:
+    return [f"-XX:SharedArchiveFile={ARCHIVE}", "-Xshare:auto"] if ARCHIVE.is_file() else []
 
 
 def _java_options(environment: Mapping[str, str]) -> list[str]:

@@ -26,6 +26,7 @@ from penstock.core.errors import ConnectError, PenstockError, Transient
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.lookups.lookup_rows import apply_changes
 from penstock.engine.sources.source import SourceTask
+from penstock.engine.spark_session.shared_paths import verify_paths
 from penstock.engine.tasks import task as spark_task
 from penstock.sdk import ReplayableSource
 
@@ -72,6 +73,7 @@ class LookupTask:
 
     @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        verify_paths()
         for _ in batches:
             pass
         table = self.table(spark_task.batch_number(), isolated=spark_task.is_retry())

@@ -1,14 +1,13 @@
-"""Files of failing rows: tasks write the rows of a stream on which SQL fails.
+"""Files of failing rows: tasks report the rows of a stream on which SQL fails.
 
-Catalyst shows that an expression fails, not why. Tasks write the input rows of the transform beside
-the dead letter files of the batch, and the driver determines the errors of these rows.
+Catalyst shows that an expression fails, not why. Tasks report the input rows of the transform to
+files beside the dead letters of the batch, and the driver determines the errors of these rows.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from penstock.core.error_codec import encode_errors
-from penstock.core.files.private_files import create_directory, open_private
+from penstock.engine.reports.report import begin_report
 from penstock.engine.tasks import task as spark_task
 
 FOLDER = ".failing"
@@ -79,30 +78,27 @@ class FailingRowsWriter:
 
 
 class _PartitionFile:
-    """The file of the failing rows of a task, created for its first row."""
+    """The report of the failing rows of a task, begun with its first row."""
 
     def __init__(self, rows: FailingRows) -> None:
         batch, partition = spark_task.batch_number(), spark_task.partition()
         folder = Path(rows.directory or "") / str(batch) / FOLDER / rows.name
-        self._final = folder / f"{rows.check}-{partition}.arrows"
-        self._hidden = folder / f".{self._final.name}.{time.monotonic_ns()}"
+        self._path = folder / f"{rows.check}-{partition}.arrows"
         self._columns = rows.columns
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def write(self, failing: pa.StructArray) -> None:
         batch = pa.RecordBatch.from_struct_array(failing)
         if self._writer is None:
-            create_directory(self._hidden.parent)
-            self._file = open_private(self._hidden, "wb")
+            self._report = begin_report(self._path)
             schema = batch.schema.with_metadata({_COLUMNS: self._columns.json()})
-            self._writer = pa.ipc.new_stream(self._file, schema)
+            self._writer = pa.ipc.new_stream(self._report.file, schema)
         self._writer.write_batch(batch)
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
-            self._file.close()
-            self._hidden.rename(self._final)
+            self._report.publish()
 
 
 def node_of(name: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from penstock.core.error_codec import decode, encode
 from penstock.core.errors import Bug, PenstockError, Transient
 from penstock.core.files.private_files import create_directory, open_private
+from penstock.engine.spark_session.shared_paths import shares_state
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk.retries import reported_retries
 
@@ -38,7 +39,10 @@ class SinkFailure:
 
 @dataclass
 class SinkReport:
-    """The report of a task that writes to a sink: a file while the sink fails."""
+    """The report of a task that writes to a sink: a file while the sink fails.
+
+    A task on another disk has no file: its failure is known to the driver once Spark reports it.
+    """
 
     path: Path | None
     sink: str
@@ -49,7 +53,7 @@ class SinkReport:
     @classmethod
     def begin(cls, spool: Spool, partition: int, attempt: int) -> SinkReport:
         """Begins an attempt of a task. Raises the last failure after `ATTEMPTS` failures."""
-        if spool.directory is None:
+        if spool.directory is None or not shares_state():
             return cls(None, spool.node)
         path = Path(spool.directory) / FOLDER / f"{spool.node}-{partition}.json"
         report = cls(path, spool.node)

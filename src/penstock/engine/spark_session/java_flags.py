@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+
 from penstock.core.java import Java
+from penstock.core.units import byte_count
+
+QUICK = "-XX:TieredStopAtLevel=1"
+"""Only the C1 compiler, which is faster in a run of seconds."""
+_STACK = "16m"
+"""The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
+_SMALL_HEAP = 4 * 2**30
+"""Below this size the serial collector takes a fifth less CPU than G1."""
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 _OPENED = (
     "java.base/java.lang",
@@ -34,3 +47,22 @@ def spark_flags(java: Java) -> list[str]:
     if java.major >= 24:
         flags.append("--sun-misc-unsafe-memory-access=allow")
     return [*flags, "--enable-native-access=ALL-UNNAMED", *_NETTY]
+
+
+def heap_flags(heap: int) -> list[str]:
+    """Returns the flags for a heap of this size: its collector and the stacks of threads."""
+    return [f"-XX:+Use{'Serial' if heap < _SMALL_HEAP else 'G1'}GC", f"-Xss{_STACK}"]
+
+
+def executor_flags(conf: Mapping[str, str], is_quick: bool) -> list[str]:
+    """Returns the default flags of executors, which those in the settings of a user follow.
+
+    A second collector would be an error of Java.
+    """
+    heap = 0
+    with suppress(ValueError):  # Spark reports the wrong size.
+        heap = byte_count(conf.get("spark.executor.memory", "1g"))
+    flags = [*heap_flags(heap), *([QUICK] if is_quick else [])]
+    if _COLLECTOR.search(conf.get("spark.executor.extraJavaOptions", "")):
+        flags = [flag for flag in flags if not _COLLECTOR.match(flag)]
+    return flags

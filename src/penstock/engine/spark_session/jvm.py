@@ -21,7 +21,7 @@ from penstock.core.java import Choice, spark_home
 from penstock.core.units import byte_count
 from penstock.engine.spark_session.classcache import ClassCache
 from penstock.engine.spark_session.descriptors import require_descriptors
-from penstock.engine.spark_session.java_flags import spark_flags
+from penstock.engine.spark_session.java_flags import QUICK, heap_flags, spark_flags
 from penstock.engine.spark_session.jvm_log import log_settings
 from penstock.engine.workers.scratch import Scratch
 
@@ -33,7 +33,7 @@ _THROWN = 'Exception in thread "main"', "Caused by: "
 _CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
 Length = Literal["seconds", "minutes", "endless"]
 _COMPILERS: dict[Length, tuple[str, ...]] = {
-    "seconds": ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"),
+    "seconds": (QUICK, "-XX:ReservedCodeCacheSize=240m"),
     "minutes": (
         "-XX:Tier3InvocationThreshold=1000",
         "-XX:Tier3MinInvocationThreshold=500",
@@ -51,12 +51,6 @@ _COMPILERS: dict[Length, tuple[str, ...]] = {
 With C1 alone Java reserves 48 MiB for compiled code. Hundreds of queries fill them, and each full
 collection frees a little: queries then take five times the CPU.
 """
-_SMALL_HEAP = 4 * 2**30
-"""Below this size the serial collector takes a fifth less CPU than G1."""
-
-
-_STACK = "16m"
-"""The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +163,7 @@ class Jvm:
         class_path = _class_path(home, options.conf)
         heap = options.conf.get("spark.driver.memory", options.heap)
         flags = [f"-Xmx{byte_count(heap) // 2**20}m", *_COMPILERS[options.length]]
-        flags.append(f"-XX:+Use{'Serial' if byte_count(heap) < _SMALL_HEAP else 'G1'}GC")
-        flags.append(f"-Xss{_STACK}")
+        flags += heap_flags(byte_count(heap))
         flags += spark_flags(self._java)
         flags += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
         flags += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.java import Choice
+from penstock.engine.spark_session.java_flags import executor_flags
 from penstock.engine.spark_session.jvm import Length
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ _NO_UI: Mapping[str, str] = {
 }
 """Settings without Spark's UI. It keeps the plans and metrics of the last thousand executions."""
 
+EXECUTOR_FLAGS = "spark.executor.defaultJavaOptions"
+"""The setting of the flags that precede those of the user."""
+
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -93,6 +97,8 @@ class SessionSettings:
         if self.local:
             conf |= LOCAL_SETTINGS
             conf["spark.sql.shuffle.partitions"] = _threads(self.effective_master)
+        else:
+            conf[EXECUTOR_FLAGS] = " ".join(executor_flags(self.conf, self.length == "seconds"))
         return {**conf, **self.conf, "spark.master": self.effective_master}
 
 

@@ -1,9 +1,9 @@
-"""Dead letter files: tasks write bad records, and the driver collects the files.
+"""Dead letter files: tasks report bad records, and the driver collects the files.
 
-Dead letters do not pass through Spark's plan. A task writes the bad records of one node and
-partition to a temporary file, and renames it durably when the task ends. A retried partition
-overwrites the file, so concurrent attempts never mix. The driver collects the files of batches that
-are in Spark's commit log.
+Dead letters do not pass through Spark's plan. A task reports the bad records of one node and
+partition as a file when it ends (see `engine.reports`). A retried partition replaces the file, so
+concurrent attempts never mix. The driver collects the files of batches that are in Spark's commit
+log.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import pyarrow as pa
 
 from penstock.core.errors import RecordError
-from penstock.core.files.durable import rename_durably, sync
-from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.known_secrets import conceal
-from penstock.engine.spark_session.shared_state import verify_state
+from penstock.engine.reports.report import begin_report
+from penstock.engine.spark_session.shared_paths import verify_paths
 from penstock.engine.tasks.late_candidates import CANDIDATES, write_candidates
 from penstock.spec.model_types import OnError
 
@@ -99,10 +98,10 @@ class Spool:
     def begin(self, batch: int | None, partition: int | str) -> DeadLetterWriter:
         """Returns a writer of the dead letters of one partition of a batch.
 
-        Raises StateError in a task without access to the state directory.
+        Raises StateError in a task without access to a path that the run requires.
         """
         if self.directory is not None:
-            verify_state()
+            verify_paths()
         return DeadLetterWriter(self, batch, partition)
 
 
@@ -185,41 +184,26 @@ class DeadLetterWriter:
         """
         if self.spool.directory is None:
             return
-        if self._rows and (complete or not self._file("arrow").exists()):
-            hidden, final = self._paths("arrow")
-            write_dead_letters(hidden, pa.Table.from_pylist(self._rows, schema=DEAD_LETTER))
-            rename_durably(hidden, final)
-            self._sync_folders(final.parent)
-        if self.candidates and (complete or not self._file(CANDIDATES).exists()):
-            hidden, final = self._paths(CANDIDATES)
-            write_candidates(hidden, self.candidates)
-            hidden.rename(final)
+        if self._rows:
+            state = Path(self.spool.directory).parent.parent
+            report = begin_report(self._file("arrow"), durable_below=state)
+            write_dead_letters(report.file, pa.Table.from_pylist(self._rows, schema=DEAD_LETTER))
+            report.publish(replaces=complete)
+        if self.candidates:
+            report = begin_report(self._file(CANDIDATES))
+            write_candidates(report.file, self.candidates)
+            report.publish(replaces=complete)
         counts = {
             "read": self.read, "untimed": self.untimed, "late": self.late, "latest": self.latest,
         }  # fmt: skip
-        if any(counts.values()) and (complete or not self._file(COUNT).exists()):
-            hidden, final = self._paths(COUNT)
-            with open_private(hidden, "w") as file:
-                json.dump(counts, file)
-            hidden.rename(final)
+        if any(counts.values()):
+            report = begin_report(self._file(COUNT))
+            report.file.write(json.dumps(counts).encode())
+            report.publish(replaces=complete)
 
     def _file(self, extension: str) -> Path:
         folder = Path(self.spool.directory or "") / str(self.batch) / self.spool.recomputed_for
         return folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.{extension}"
-
-    def _paths(self, extension: str) -> tuple[Path, Path]:
-        """Returns a temporary path and the path of a file in a folder that exists."""
-        final = self._file(extension)
-        create_directory(final.parent)
-        return final.with_name(f".{final.name}.{time.monotonic_ns()}"), final
-
-    def _sync_folders(self, folder: Path) -> None:
-        """Makes the folders below the state directory durable, also those that other tasks made."""
-        state = Path(self.spool.directory or "").parent.parent
-        for directory in folder.parents:
-            sync(directory)
-            if directory == state:
-                break
 
     def _identity(
         self, payload: bytes | None, origin: str | None, position: int | None, part: int | None
@@ -256,9 +240,9 @@ def conceal_messages(dead_letters: pa.Table) -> pa.Table:
     return dead_letters.set_column(index, DEAD_LETTER.field(index), pa.array(messages, pa.string()))
 
 
-def write_dead_letters(path: Path, dead_letters: pa.Table) -> None:
-    """Writes dead letters to a private file."""
-    with open_private(path, "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
+def write_dead_letters(file: IO[bytes], dead_letters: pa.Table) -> None:
+    """Writes dead letters to a file."""
+    with pa.ipc.new_file(file, DEAD_LETTER) as writer:
         writer.write_table(dead_letters)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.tasks.event_time import EARLIEST
 from penstock.sdk.record import PAYLOAD
@@ -92,10 +92,9 @@ def select_candidates(
     )
 
 
-def write_candidates(path: Path, batches: list[pa.RecordBatch]) -> None:
-    """Writes candidates to a private file."""
-    create_directory(path.parent)
-    with open_private(path, "wb") as file, pa.ipc.new_file(file, batches[0].schema) as writer:
+def write_candidates(file: IO[bytes], batches: list[pa.RecordBatch]) -> None:
+    """Writes candidates to a file."""
+    with pa.ipc.new_file(file, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
 

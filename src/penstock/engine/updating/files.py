@@ -15,7 +15,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from penstock.core.files.durable import create_directory_durably, rename_durably, sync
-from penstock.engine.spark_session.shared_state import verify_state
+from penstock.engine.spark_session.shared_paths import verify_paths
 from penstock.engine.updating.rows import Merge, RowState, consolidate, with_fields
 from penstock.engine.updating.versions import (
     CHANGES,
@@ -56,9 +56,9 @@ class BucketFiles:
         """Returns the rows of a bucket before the batch.
 
         They have the fields of `columns`, null where the stored rows lack them. Raises StateError
-        if a file is damaged, or if the machine does not share the directory.
+        if a file is damaged, or if the machine does not share it.
         """
-        verify_state()
+        verify_paths()
         chain = self.chains.get(bucket, ())
         cached = cache.take((self.directory, self._operator, bucket))
         known, state = cached or ((), RowState(merge=merge))

@@ -18,12 +18,13 @@ from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checks.column_types import column_types
 from penstock.engine.failures.row_search import find_failing_rows
 from penstock.engine.late.late_rows import CODE as LATE
+from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, write_rows
-from penstock.engine.spark_session.shared_state import share_state
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
+from penstock.runtime.cluster import executors_of
 from penstock.runtime.dead_letters.dead_letter import DeadLetter, read_rows
 from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult, SkippedNode
 from penstock.runtime.dead_letters.replay_rows import ReplayRows, late_query
@@ -59,7 +60,7 @@ def replay(
         plan = assign_owner(plan, state.id())
         if spark is None:
             spark = stack.enter_context(session(plan, log_file=state.log))
-        share_state(spark, state.lock, Silent())
+        stack.enter_context(executors_of(spark, plan, state, Silent()))()
         current = Replay(plan, spark, state)
         try:
             return current.run(ids, force)
@@ -217,6 +218,7 @@ class Replay:
             current = partitioning_of(sink.sink, rows.schema, sink.removed_operation)
             partitioning = batch_record.partitioning(batch, sink.name, current)
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)
+            confirm_reports(self.state.spool)
             sink.sink.commit(batch, receipts)
 
     def _store_failures(self, dead_letters: Sequence[DeadLetter]) -> None:

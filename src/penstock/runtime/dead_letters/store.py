@@ -22,6 +22,7 @@ from penstock.core.files.durable import (
     rename_durably,
     sync,
 )
+from penstock.core.files.private_files import open_private
 from penstock.core.units import size_text
 from penstock.engine.checkpoints.state_age import check_state_age
 from penstock.engine.failures.dead_letter_files import (
@@ -29,6 +30,7 @@ from penstock.engine.failures.dead_letter_files import (
     read_batch,
     read_dead_letters,
 )
+from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.sinks.sink import SinkTask, write
 from penstock.engine.tasks.dead_letter_writer import (
     COUNT,
@@ -60,7 +62,8 @@ class DeadLetters:
         hidden = path.with_name(f".{path.name}")
         with writing(path):
             create_directory_durably(self.directory)
-            write_dead_letters(hidden, conceal_messages(dead_letters))
+            with open_private(hidden, "wb") as file:
+                write_dead_letters(file, conceal_messages(dead_letters))
             rename_durably(hidden, path)
 
     def files(self) -> list[Path]:
@@ -189,6 +192,7 @@ class Collector:
         Adds the rows that sources have read to `read`, rows without an event time to `untimed`, and
         late rows to `late`.
         """
+        confirm_reports(self.state.spool)
         counts: Counter[str] = Counter()
         for number, folder in self._batches(query):
             if through is None or number > through:

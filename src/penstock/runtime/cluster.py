@@ -1,0 +1,52 @@
+"""The executors of a cluster in a run: their preparation, their paths and their reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.log import Log
+from penstock.engine.reports.inbox import receiving
+from penstock.engine.spark_session.cluster import is_local
+from penstock.engine.spark_session.executors import Executors
+from penstock.engine.spark_session.shared_paths import share_paths
+from penstock.plan.model import Plan
+from penstock.runtime.required_paths import check_executors, required_paths, state_path
+from penstock.runtime.state.directory import StateDirectory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def executors_of(
+    spark: SparkSession, plan: Plan, state: StateDirectory, log: Log
+) -> Iterator[Callable[[], None]]:
+    """Prepares the executors for a run of the plan, and receives the reports of their tasks.
+
+    Yields a function that waits until they are ready. It raises the errors of executors that do not
+    share a path which the plan requires, or have other versions. Tasks of a local master run on the
+    machine of the driver, and need none of this.
+    """
+    if is_local(spark):
+        yield _nothing
+        return
+    with (
+        required_paths(plan, state.lock, state.id()) as required,
+        receiving(spark, state.root),
+    ):
+        paths = [path.shared for path in required]
+        with share_paths(spark, state_path(state.lock), paths):
+            yield partial(check_executors, Executors(spark, paths, log), required)
+
+
+def reports_of(spark: SparkSession, state: Path) -> AbstractContextManager[None]:
+    """Receives the reports of tasks of a cluster to a state directory."""
+    return nullcontext() if is_local(spark) else receiving(spark, state)
+
+
+def _nothing() -> None:
+    """Does nothing."""
