@@ -23,6 +23,7 @@ from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.checkpoints.state_age import check_state_age
+from penstock.engine.checkpoints.state_storage import LOCAL_QUERY, QueryStorage
 from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.failures.checked_queries import require_checks
 from penstock.engine.failures.failing_row_errors import FailingRowErrors
@@ -52,7 +53,8 @@ class BatchRunner:
     a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
     the watermarks of its sources. `kept_rows` is the state of the deduplications of the stream.
     `places` finds the places of failing rows in their sources.
-    `written` is the number of the last batch that all sinks committed.
+    `written` is the number of the last batch that all sinks committed. `storage` makes the files of
+    a batch durable: before its output those that repeat it, after its output its state.
     """
 
     builder: Builder
@@ -65,10 +67,12 @@ class BatchRunner:
     places: FailingRowPlaces | None = None
     error: BaseException | None = None
     written: int | None = None
+    storage: QueryStorage = LOCAL_QUERY
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
+        planned = OffsetLog(self.checkpoint).planned
+        self._record = BatchRecordFile(self.checkpoint, planned, self.storage.sync)
         nodes = self.builder.plan.nodes
         self._jobs = {
             name: SinkJob(self.query, nodes[name], self._record) for name in self.query.sinks
@@ -83,6 +87,7 @@ class BatchRunner:
                     return
                 self.observer.on_begin(self.query, number)
                 self._run(root, self._begin(number))
+                self.storage.stage()
                 self.written = number
                 self.observer.on_end(self.query, number)
         except BaseException as error:
@@ -90,12 +95,13 @@ class BatchRunner:
             raise
 
     def _begin(self, number: int) -> BatchId:
-        """Returns the ID of a batch, whose entry in the offset log is on disk.
+        """Returns the ID of a batch, whose entry in the offset log is durable.
 
         Raises StateError in the first batch of a start if the state is older than a sink.
         """
         log = OffsetLog(self.checkpoint)
         log.sync_planned(number)
+        self.storage.sync()
         batch = BatchId(self._query_id(), number, log.content(number))
         if self.written is None:
             log.sync_identity()
@@ -244,6 +250,7 @@ class BatchRunner:
                 receipts = self._write_valid_rows(sink, root, batch, error)
         if self.builder.checks_rows:
             FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
+        self.storage.check_owner()
         with self._calls(sink.name):
             sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
