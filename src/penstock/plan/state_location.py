@@ -78,7 +78,7 @@ def _url_errors(pipeline: Pipeline, url: str) -> Iterator[PlanError]:
             pipeline, _ROUTE, "expected a URL without credentials, because URLs appear in messages",
             "invalid-option", "Set runtime.storage.auth, or the variables of the environment.",
         )  # fmt: skip
-    elif not path.strip("/") or "?" in path:
+    elif not path.partition("/")[0] or "?" in path:
         yield _error(
             pipeline, _ROUTE, f"expected a bucket and a prefix, found {url}", "invalid-option",
             f"Write a URL such as {scheme}://bucket/prefix.",

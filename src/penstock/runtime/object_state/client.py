@@ -28,7 +28,7 @@ class Conflict(Exception):
 class Version:
     """A version of an object. `modified` is by the clock of the server."""
 
-    id: dict[str, str | None]
+    id: dict[str, str]
     modified: datetime
 
 
@@ -67,13 +67,11 @@ class ObjectClient:
         """Writes an object in place of an earlier one."""
         self._put(key, content, "overwrite")
 
-    def create(self, key: str, content: bytes) -> dict[str, str | None]:
+    def create(self, key: str, content: bytes) -> dict[str, str]:
         """Writes a new object and returns its version. Raises Conflict if the object exists."""
         return self._put(key, content, "create")
 
-    def replace(
-        self, key: str, content: bytes, version: dict[str, str | None]
-    ) -> dict[str, str | None]:
+    def replace(self, key: str, content: bytes, version: dict[str, str]) -> dict[str, str]:
         """Replaces a version of an object and returns the new one.
 
         Raises Conflict if the object has another version.
@@ -97,7 +95,7 @@ class ObjectClient:
             with self._errors("delete", key), self._missing():
                 obstore.delete(self._store, key)
 
-    def _put(self, key: str, content: bytes, mode: Any) -> dict[str, str | None]:
+    def _put(self, key: str, content: bytes, mode: Any) -> dict[str, str]:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
@@ -106,7 +104,7 @@ class ObjectClient:
                 result = obstore.put(self._store, key, content, mode=mode, use_multipart=False)
             except (AlreadyExistsError, FileExistsError, PreconditionError) as error:
                 raise Conflict(str(error)) from None
-            return {"e_tag": result["e_tag"], "version": result["version"]}
+            return _identity(result)
 
     @contextmanager
     def _missing(self) -> Iterator[None]:
@@ -128,8 +126,12 @@ class ObjectClient:
 
 
 def _version(meta: Any) -> Version:
-    identity = {"e_tag": meta["e_tag"], "version": meta["version"]}
-    return Version(identity, meta["last_modified"])
+    return Version(_identity(meta), meta["last_modified"])
+
+
+def _identity(meta: Any) -> dict[str, str]:
+    """Returns the parts of an identity that a store has: an entity tag, a number, or both."""
+    return {name: meta[name] for name in ("e_tag", "version") if meta[name] is not None}
 
 
 @contextmanager

@@ -35,7 +35,7 @@ class Acquired:
     """A lease that this run has taken, and the version of its manifest."""
 
     manifest: Manifest
-    version: dict[str, str | None]
+    version: dict[str, str]
 
 
 def new_lease(seconds: float, since: str) -> Lease:

@@ -53,7 +53,7 @@ class _Owned:
     """
 
     lease: Lease
-    version: dict[str, str | None]
+    version: dict[str, str]
     sequence: int
     files: dict[str, StoredFile]
     renewed: float
@@ -169,7 +169,7 @@ class ObjectStorage:
         with ignored_failures():
             self._client.delete(unused)
 
-    def _replace(self, manifest: Manifest, owned: _Owned) -> dict[str, str | None]:
+    def _replace(self, manifest: Manifest, owned: _Owned) -> dict[str, str]:
         """Replaces the manifest. Raises StateError if another run has replaced it."""
         try:
             return self._client.replace(KEY, manifest.encode(), owned.version)
