@@ -31,6 +31,7 @@ from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.failures.valid_rows import valid_rows
 from penstock.engine.kept_plans import KeptPlans
 from penstock.engine.late.late_rows import LateRows
+from penstock.engine.lookups.lookup_table import LOOKUPS
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
@@ -250,10 +251,20 @@ class BatchRunner:
                 receipts = self._write_valid_rows(sink, root, batch, error)
         if self.builder.checks_rows:
             FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
-        self.storage.check_owner()
+        self._prepare_commit()
         with self._calls(sink.name):
             sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
+
+    def _prepare_commit(self) -> None:
+        """Makes the lookup tables of the batch durable, whose versions a repetition reads again.
+
+        Raises StateError if another run may have taken over the state.
+        """
+        tables = self.checkpoint / LOOKUPS
+        if tables.exists():
+            self.storage.storage.sync(tables)
+        self.storage.check_owner()
 
     @contextmanager
     def _computed_root(self, root: DataFrame) -> Iterator[None]:

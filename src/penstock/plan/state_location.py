@@ -14,7 +14,7 @@ from penstock.sdk.object_store import StorageOptions, has_credentials
 from penstock.spec.model_validation import validate_model
 from penstock.spec.validate import Pipeline
 
-SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "az")
+SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss")
 _ROUTE = ("runtime", "state")
 _STORAGE = ("runtime", "storage")
 

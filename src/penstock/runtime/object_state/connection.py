@@ -31,7 +31,9 @@ def open_store(url: str, options: StorageOptions) -> Any:
     if options.ca_file:
         client["root_certificate"] = Path(options.ca_file).read_bytes()
     if not url.startswith("s3://"):
-        return from_url(url, client_options=client, retry_config=_RETRIES)
+        return from_url(
+            url.replace("gcs://", "gs://", 1), client_options=client, retry_config=_RETRIES
+        )
     parts = urlsplit(url)
     settings: Any = {"region": options.region_of(parts.netloc), **_credentials(url, options)}
     if options.endpoint:
