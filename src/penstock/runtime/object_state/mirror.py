@@ -70,7 +70,8 @@ class ObjectStorage:
         self._files = FileStore(client, root)
         self._owned: _Owned | None = None
         self._staging, self._publishing = threading.Lock(), threading.RLock()
-        self._noted: set[Path] = set()
+        self._noted: dict[Path, None] = {}
+        self._noting = threading.Lock()
         self._read: tuple[float, Manifest, float] | None = None
         self.lost: PenstockError | None = None
 
@@ -105,14 +106,16 @@ class ObjectStorage:
             self._owned = None
 
     def note(self, path: Path) -> None:
-        self._noted.add(path)
+        with self._noting:
+            self._noted[path] = None
 
     def stage(self, *paths: Path) -> None:
         owned = self._owned
         if owned is None or owned.marks is None or self.lost is not None:
             return
         with self._staging:
-            noted, self._noted = self._noted, set()
+            with self._noting:
+                noted, self._noted = self._noted, {}
             paths = (*paths, *noted)
             directories = [os.path.relpath(path, self._root) for path in paths]
             marks = find_files(self._root, paths)
@@ -123,7 +126,8 @@ class ObjectStorage:
             try:
                 stored = self._files.upload(changed, owned.files)
             except BaseException:
-                self._noted |= noted
+                with self._noting:
+                    self._noted |= noted
                 raise
             with self._publishing:
                 _apply(owned, {**stored, **dict.fromkeys(removed)})
