@@ -33,7 +33,7 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        left = list(self._members())
+        left = list(self.members())
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(TIMEOUT_SECONDS)
@@ -53,7 +53,7 @@ class Running:
     def cpu(self) -> float:
         """The CPU seconds of all its processes so far, those that have ended included."""
         total = 0.0
-        for each in self._members():
+        for each in self.members():
             with suppress(psutil.NoSuchProcess):
                 total += sum(each.cpu_times()[:4])
         return total
@@ -67,12 +67,13 @@ class Running:
     def memory(self) -> dict[str, list[float]]:
         """The resident MB of its processes, by what they are."""
         found: dict[str, list[float]] = {}
-        for each in self._members():
+        for each in self.members():
             with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
                 found.setdefault(self._role(each), []).append(each.memory_info().rss / 2**20)
         return found
 
-    def _members(self) -> Iterator[psutil.Process]:
+    def members(self) -> Iterator[psutil.Process]:
+        """Its processes."""
         with suppress(psutil.NoSuchProcess):
             root = psutil.Process(self._process.pid)
             yield root

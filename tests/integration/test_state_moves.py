@@ -1,4 +1,4 @@
-"""State that outgrows memory moves to RocksDB between two batches, and no row is lost."""
+"""State moves to RocksDB, or into other partitions, between two batches, and no row is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from pipelines import Row, Workspace, dump
 
 from penstock.connectors import memory
-from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.checkpoints.offset_log import OffsetLog, last_number
+from penstock.engine.checkpoints.state_partitions import StatePartitions
 from penstock.engine.checkpoints.state_store import StateStore
 from penstock.plan.model import Query
 from penstock.runtime import state_stores
@@ -55,15 +56,22 @@ QUERIES = {
     "paid": "SELECT id, city, paid FROM orders LEFT JOIN payments "
     "ON id = order_id AND paid BETWEEN at AND at + INTERVAL 30 minutes",
 }
+NAMES = (*QUERIES, "cities", "recent")
 TRANSFORMS = "transforms:\n" + "".join(
     f"  {name}: {{type: sql, sql: {json.dumps(sql)}}}\n" for name, sql in QUERIES.items()
 )
 PIPELINE = (
     f"{SOURCES}{TRANSFORMS}"
     "  cities: {type: dedupe, from: orders, keys: [city], within: forever}\n"
-    "sinks:\n"
-    + "".join(f"  {name}_out: {{type: memory, from: {name}}}\n" for name in (*QUERIES, "cities"))
+    "  recent: {type: dedupe, from: orders, keys: [city], within: 1 hour}\n"
+    "sinks:\n" + "".join(f"  {name}_out: {{type: memory, from: {name}}}\n" for name in NAMES)
 )
+NESTED = (
+    "SELECT n, count(*) AS cities FROM (SELECT city, count(*) AS n FROM orders GROUP BY city) t "
+    "GROUP BY n"
+)
+TOTALS = f"transforms:\n  totals: {{type: sql, sql: {json.dumps(NESTED)}}}\n"
+TOTALS_SINK = "sinks:\n  totals_out: {type: memory, from: totals, mode: upsert}\n"
 
 
 def minute(value: int) -> str:
@@ -81,7 +89,7 @@ def put(workspace: Workspace, first: int, last: int) -> None:
 
 
 def results(workspace: Workspace) -> dict[str, list[Row]]:
-    names = [f"{name}_out" for name in (*QUERIES, "cities")]
+    names = [f"{name}_out" for name in NAMES]
     return {n: sorted(workspace.result(n).to_dicts(), key=str) for n in names}
 
 
@@ -130,7 +138,7 @@ def test_large_state_moves(
     monkeypatch.setattr(StateStores, "check", check_after_others)
     handle = workspace.start(PIPELINE, until=UNTIL)
     moves = events(handle, MOVED)
-    assert {move["query"] for move in moves} == {*QUERIES, "cities"}
+    assert {move["query"] for move in moves} == set(NAMES)
     assert any(move["rows"] > 0 for move in moves)
     assert in_memory(workspace) == {False}
     assert results(workspace) == expected
@@ -156,3 +164,31 @@ def test_failed_move_leaves_the_state(
     assert events(workspace.start(PIPELINE, until=UNTIL), MOVED)
     assert False in in_memory(workspace)
     assert results(workspace) == expected
+
+
+def test_state_is_divided_into_other_partitions(
+    workspace: Workspace, expected: dict[str, list[Row]], penstock_spark: SparkSession
+) -> None:
+    """One query was killed in an earlier division, and another one in a batch."""
+    memory.clear()
+    put(workspace, 0, FILES // 2)
+    pipeline = PIPELINE.replace("transforms:\n", TOTALS).replace("sinks:\n", TOTALS_SINK)
+    rocksdb = pipeline.replace("partitions: 2", "partitions: 2, state_store: rocksdb")
+    workspace.run(rocksdb, until=UNTIL)
+    checkpoints = workspace.root / ".penstock/p/checkpoints"
+    hourly, sessions = StatePartitions(checkpoints / "hourly"), checkpoints / "sessions/commits"
+    hourly.change(penstock_spark, 4)
+    (checkpoints / f"hourly/commits/{hourly.committed}").unlink()
+    (sessions / f"{last_number(sessions)}").unlink()
+    assert hourly.interrupted
+    put(workspace, FILES // 2, FILES)
+    handle = workspace.start(pipeline.replace("partitions: 2", "partitions: 3"), until=UNTIL)
+    divided = [(e["query"], e["before"], e["partitions"]) for e in events(handle, "state divided")]
+    others = [(name, 2, 3) for name in ("cities", "orders_changes", "paid", "recent", "sessions")]
+    assert sorted(divided) == sorted([("hourly", 4, 4), ("hourly", 4, 3), *others])
+    assert results(workspace) == expected
+    totals = {row["n"]: row["cities"] for row in workspace.result("totals_out").to_dicts()}
+    assert totals == {14: 3, 15: 2}
+    for path in checkpoints.iterdir():
+        assert StatePartitions(path).number == 3
+        assert path.name == "orders_changes" or (path / "state/0/2").exists()

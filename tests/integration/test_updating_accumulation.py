@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from penstock import app
+from penstock.connectors import memory
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.updating.accumulation import Accumulation
@@ -335,3 +336,23 @@ def test_a_batch_is_at_most_two_jobs(tmp_path: Path, penstock_spark: SparkSessio
     jobs = context.statusStore().jobsList(None)
     names = [jobs.apply(index).description().toString() for index in range(jobs.size())]
     assert 3 <= len([name for name in names if query in name]) <= 6
+
+
+def test_more_partitions_than_buckets(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """The state is divided into as many buckets, and has the same rows."""
+    (tmp_path / "in").mkdir()
+    text = RUN.replace("blackhole, from: groups", "memory, from: groups, mode: upsert")
+    rows = [{"k": f"k{row % 40}", "g": row % 7, "b": row} for row in range(600)]
+    memory.clear()
+    for number, partitions in enumerate([1, 18]):
+        part = rows[number::2]
+        (tmp_path / "in" / f"{number}.json").write_text("\n".join(map(json.dumps, part)))
+        (tmp_path / "nested.yaml").write_text(
+            text.replace("state:", f"partitions: {partitions}, state:")
+        )
+        options = app.RunOptions(until="caught_up")
+        assert app.run(tmp_path / "nested.yaml", spark=penstock_spark.newSession(), options=options)
+    (version,) = (tmp_path / "state" / "nested" / "checkpoints").glob("*/updating/1.json")
+    assert json.loads(version.read_text())["buckets"] == 18
+    expected = {f"k{key}": max(row for row in range(600) if row % 40 == key) for key in range(40)}
+    assert {row["k"]: row["m"] for row in memory.tables["out"].to_pylist()} == expected

@@ -43,6 +43,10 @@ class Process:
         """Whether it has not ended; a paused one is running."""
         return self._process.poll() is None
 
+    def wait(self, seconds: float) -> int:
+        """Returns its exit code. Raises subprocess.TimeoutExpired if it does not end in time."""
+        return self._process.wait(seconds)
+
     def stop(self) -> None:
         """Asks it to end, even when paused; by force if it takes too long."""
         self._process.terminate()

@@ -74,7 +74,7 @@ class _Worker(_Daemon):
         java = shlex.join(self.java(class_, *sizes, *work, self._master))
         hidden = shlex.quote(str(self._hidden))
         script = f"hostname {self._host} && mount -t tmpfs tmpfs {hidden} && exec {java}"
-        return [*_namespace(), "sh", "-c", script]
+        return [*namespace(), "sh", "-c", script]
 
 
 class SparkCluster:
@@ -98,7 +98,7 @@ class SparkCluster:
 
 
 @cache
-def _namespace() -> tuple[str, ...]:
+def namespace() -> tuple[str, ...]:
     """The command that runs another one in namespaces of its own for mounts and the host name."""
     for command in (("unshare", "-m", "-u"), ("unshare", "-r", "-m", "-u")):
         if subprocess.run([*command, "true"], capture_output=True).returncode == 0:

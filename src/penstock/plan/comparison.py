@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from penstock.core.text import plural
 from penstock.plan.fingerprint import columns_text
 from penstock.plan.node_changes import (
     Change,
@@ -116,9 +117,10 @@ def _changed_query(
     if "updating_ttl" in before and "updating_ttl" in after:
         yield from _changed_ttl(name, before["updating_ttl"], after["updating_ttl"])
     state = QueryState.of(after)
-    if state.in_spark and before["partitions"] != after["partitions"]:
-        reason = "the number of partitions of its state was set by its first run"
-        yield Change(f'query "{name}"', "incompatible", reason)
+    partitions = after["partitions"]
+    if (state.in_spark or state.updating) and partitions not in (None, before["partitions"]):
+        reason = f"its state is divided into {plural(partitions, 'partition')} at the start"
+        yield Change(f'query "{name}"', "compatible", reason)
     if "settings" in before and "settings" in after:
         yield from _changed_settings(name, before["settings"], after["settings"], state)
     for node, definition in after["nodes"].items():

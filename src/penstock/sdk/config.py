@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from penstock.core.paths import ConfigStr, UserPath
 
-__all__ = ["Config", "ConfigStr", "UserPath"]
+__all__ = ["Config", "ConfigStr", "RegularExpression", "UserPath"]
+
+
+def _check_regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"invalid regular expression: {error}") from None
+    return text
+
+
+RegularExpression = Annotated[str, AfterValidator(_check_regular_expression)]
+"""A regular expression of Python, compiled by the component that uses it."""
 
 
 class Config(BaseModel):

@@ -151,9 +151,10 @@ class Runtime(StrictModel):
     State in RocksDB stays there.
     """
     partitions: int | None = Field(default=None, ge=1)
-    """The number of partitions of windows and joins. Defaults to the number of cores.
+    """The number of partitions of the state of a query. Defaults to the number of cores.
 
-    The first run pins the value.
+    The first run pins the default. A new value divides existing state at the next start, exactly:
+    no row is lost or repeated. State of windows and joins is in RocksDB afterwards.
     """
     updating_ttl: PositiveDuration | None = None
     """The time after which an updating query removes a key that gets no rows.

@@ -62,9 +62,34 @@ def test_master_without_answer() -> None:
     assert (error.code, error.policy.exit_code) == ("master-unreachable", 3)
 
 
+class Java:
+    """An exception of Java with a cause."""
+
+    def __init__(self, text: str, cause: Java | None = None) -> None:
+        self._text, self._cause = text, cause
+
+    def toString(self) -> str:
+        return self._text
+
+    def getCause(self) -> Java | None:
+        return self._cause
+
+
+class Failed(Exception):
+    """An error of Py4J with its exception of Java."""
+
+    java_exception = Java(
+        "io.a.ClientException: An error has occurred.",
+        Java(
+            "io.b.Failure", Java("java.io.IOException: Connection refused: /127.0.0.1:1\n\tat a.b")
+        ),
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "log", "reason"),
     [
+        (Failed(), "", "An error has occurred: Connection refused: /127.0.0.1:1"),
         (Unprintable(), "T ERROR SparkContext: Error initializing SparkContext.\n",
          "Error initializing SparkContext."),
         (Unprintable(), "java.lang.IllegalArgumentException: wrong size\n\tat a.b\n", "wrong size"),

@@ -135,7 +135,7 @@ CASES = {
         {"transforms.wide": {"type": "filter", "from": "orders", "where": "price > 0"}},
         'incompatible transform "wide"',
     ),
-    "the number of partitions": same({"runtime.partitions": 4}, 'incompatible query "hourly"'),
+    "the number of partitions": Case({"runtime.partitions": 4}, ['compatible query "hourly"'], []),
     "the output mode": Case(
         {"sinks.counts": {**upserts("hourly"), "mode": "upsert"}},
         ['incompatible query "hourly"', 'compatible sink "counts"'],
@@ -420,7 +420,11 @@ UPDATING: dict[str, Any] = {
             {"transforms.many.sql": "SELECT city FROM counts WHERE n > 4"},
             ['incompatible transform "many"'], id="a filter of changes",
         ),
-        pytest.param({"runtime.partitions": 3}, [], id="the partitions"),
+        pytest.param(
+                {"runtime.partitions": 3},
+                ['compatible query "orders_changes"'],
+                id="the partitions",
+            ),
         pytest.param(
             {"runtime.updating_ttl": "1 day"},
             ['incompatible query "orders_changes"'], id="rows expire",

@@ -123,6 +123,20 @@ def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
     assert "shop.yaml" in (caught.value.hint or "")
 
 
+def test_missing_file_without_a_near_name_names_the_few_that_exist(tmp_path: Path) -> None:
+    for number in range(4):
+        with pytest.raises(SpecError) as caught:
+            read_document(tmp_path / "flights.yaml")
+        hint = caught.value.hint
+        files = [f"{tmp_path / f'{letter}.yaml'}" for letter in "abcd"[:number]]
+        assert hint == (f"pass {' or '.join(files)}" if number else None)
+        (tmp_path / f"{'abcd'[number]}.yaml").write_text("")
+        (tmp_path / f"{number}.sql").write_text("")
+    with pytest.raises(SpecError) as caught:
+        read_document(tmp_path / "flights.yaml")
+    assert caught.value.hint is None
+
+
 @pytest.mark.parametrize(
     ("data", "code"),
     [

@@ -14,6 +14,7 @@ from pydantic import (
 from penstock.connectors.kafka.auth import SaslAuth
 from penstock.sdk import Config, Duration, PositiveDuration, Secret, StartAt
 from penstock.sdk.columns.template import KeyTemplate, Template
+from penstock.sdk.config import RegularExpression
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 from penstock.sdk.properties import Property
 
@@ -121,7 +122,7 @@ class KafkaStartAt(StartAt):
 class KafkaSourceConfig(ConnectionConfig):
     topic: str | list[str] | None = None
     """The topic, or several."""
-    pattern: str | None = None
+    pattern: RegularExpression | None = None
     """A regular expression that matches the whole names of topics. New topics are discovered."""
     start: Literal["earliest", "latest", "committed"] | KafkaStartAt = "earliest"
     """The start position of the first run: `earliest`, `latest`, `committed` (the offsets of the
@@ -146,15 +147,6 @@ class KafkaSourceConfig(ConnectionConfig):
     on_data_loss: Literal["fail", "continue"] = "fail"
     """The action when records were deleted before they were read. `continue` records the gap as a
     dead letter."""
-
-    @field_validator("pattern")
-    @classmethod
-    def _check_pattern(cls, pattern: str | None) -> str | None:
-        try:
-            re.compile(pattern or "")
-        except re.error as error:
-            raise ValueError(f"invalid regular expression: {error}") from None
-        return pattern
 
     @model_validator(mode="after")
     def _check_topic(self) -> Self:

@@ -11,6 +11,7 @@ from penstock.connectors.pulsar.writer import PulsarWriter, Sender
 from penstock.core.errors import raise_all
 from penstock.sdk import BatchId, Capability, Sink, Writer
 from penstock.sdk.columns.checks import check_column
+from penstock.sdk.columns.template import check_templates
 
 
 class PulsarSink(Sink[PulsarSinkConfig]):
@@ -39,11 +40,7 @@ class PulsarSink(Sink[PulsarSinkConfig]):
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)
-        errors = [
-            error
-            for option, template in self.config.templates()
-            for error in template.check(columns, *option)
-        ]
+        errors = check_templates(self.config.templates(), columns)
         if self.config.event_time_column is not None:
             errors += check_column(
                 self.config.event_time_column, columns, "event_time_column",

@@ -10,6 +10,7 @@ from penstock.connectors.rabbitmq.config import RabbitmqSinkConfig
 from penstock.connectors.rabbitmq.writer import Publisher, RabbitmqWriter
 from penstock.core.errors import raise_all
 from penstock.sdk import BatchId, Capability, Sink, Writer
+from penstock.sdk.columns.template import check_templates
 
 
 class RabbitmqSink(Sink[RabbitmqSinkConfig]):
@@ -36,11 +37,7 @@ class RabbitmqSink(Sink[RabbitmqSinkConfig]):
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)
-        raise_all(
-            error
-            for option, template in self.config.templates()
-            for error in template.check(columns, *option)
-        )
+        raise_all(check_templates(self.config.templates(), columns))
 
     def check(self) -> None:
         Publisher(self.config, create=False).close()

@@ -31,33 +31,41 @@ class OffsetLog:
 
     def end_offsets(self, number: int) -> dict[str, Mapping[str, Any]]:
         """Returns the end offset of each source in a batch, as Spark stores it."""
-        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        text = self._path(number).read_text("utf-8")
         return dict(_parse_offsets(text))
 
     def watermark(self, number: int) -> int:
         """Returns the watermark of a batch, in milliseconds since 1970."""
-        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        text = self._path(number).read_text("utf-8")
         return int(json.loads(text.splitlines()[1])["batchWatermarkMs"])
 
     def time(self, number: int) -> int:
         """Returns the time at which a batch was planned, in milliseconds since 1970."""
-        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        text = self._path(number).read_text("utf-8")
         return int(json.loads(text.splitlines()[1])["batchTimestampMs"])
 
     def settings(self, number: int) -> dict[str, str]:
         """Returns the settings of Spark that a batch was planned with, and later ones keep."""
-        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        text = self._path(number).read_text("utf-8")
         return dict(json.loads(text.splitlines()[1])["conf"])
 
     def replace_setting(self, number: int, name: str, value: str) -> None:
         """Replaces a setting of a batch, atomically and durably."""
-        path = self._checkpoint / "offsets" / str(number)
+        path = self._path(number)
         version, header, *offsets = path.read_text("utf-8").split("\n")
         metadata = json.loads(header)
         metadata["conf"][name] = value
         # Without a checksum Spark reads the file as it is.
         path.with_name(f".{number}.crc").unlink(missing_ok=True)
         replace_durably(path, "\n".join([version, json.dumps(metadata), *offsets]))
+
+    def remove_after(self, number: int) -> None:
+        """Removes the entries of the batches after a batch."""
+        for planned in reversed(self.numbers()):
+            if planned > number:
+                self._path(planned).with_name(f".{planned}.crc").unlink(missing_ok=True)
+                self._path(planned).unlink()
+        sync(self._checkpoint / "offsets")
 
     def content(self, number: int) -> str:
         """Returns a digest of the offsets between which a batch reads its sources."""
@@ -88,8 +96,11 @@ class OffsetLog:
 
     def _entry(self, number: int) -> list[str]:
         """Returns the offsets of an entry as text, after the lines of its version and its time."""
-        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        text = self._path(number).read_text("utf-8")
         return text.splitlines()[2:]
+
+    def _path(self, number: int) -> Path:
+        return self._checkpoint / "offsets" / str(number)
 
     def sync_planned(self, number: int) -> None:
         """Makes the entry of a batch in the offset log durable."""

@@ -70,7 +70,7 @@ class KeptRows:
 
     @property
     def _directory(self) -> OperatorStateDirectory:
-        return OperatorStateDirectory(self.checkpoint / FOLDER, BUCKETS)
+        return OperatorStateDirectory(self.checkpoint / FOLDER)
 
 
 def _late_watermarks(plan: Any) -> Iterator[int]:

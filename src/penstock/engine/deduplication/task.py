@@ -95,7 +95,7 @@ class FirstRows:
         number = spark_task.batch_number()
         if number != attempt.batch:
             raise Bug(f"a task of batch {number} runs in batch {attempt.batch}")
-        version = OperatorStateDirectory(directory, BUCKETS).before(number)
+        version = OperatorStateDirectory(directory).before(number)
         chains = version.chains.get(self.operator, {})
         files = BucketFiles(str(directory), f"{self.operator}/{attempt.name}", chains)
         return files, attempt.watermark * 1000

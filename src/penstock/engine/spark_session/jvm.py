@@ -29,7 +29,7 @@ START_TIMEOUT = 120.0
 STOP_TIMEOUT = 10.0
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
-_THROWN = 'Exception in thread "main"'
+_THROWN = 'Exception in thread "main"', "Caused by: "
 _CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
 Length = Literal["seconds", "minutes", "endless"]
 _COMPILERS: dict[Length, tuple[str, ...]] = {

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from penstock.core.errors import ConnectError, PenstockError, Transient
 from penstock.core.text import shorten
@@ -91,11 +92,21 @@ def _addresses(master: str) -> Sequence[tuple[str, int]]:
 
 
 def _text(error: BaseException) -> str:
-    """Returns the first line of an exception without its class, or nothing without a JVM."""
+    """Returns the first lines of an exception and of its root cause, or nothing without a JVM.
+
+    The classes of the exceptions are left out.
+    """
     try:
         java = getattr(error, "java_exception", None)
-        text = str(java.toString() if java is not None else error)
+        texts = [str(error)] if java is None else [str(java.toString()), _root_cause(java)]
     except Exception:
         return ""
-    lines = text.strip().splitlines()
-    return _CLASS.sub("", lines[0]).strip() if lines else ""
+    lines = [text.strip().splitlines()[0] for text in texts if text.strip()]
+    reasons = list(dict.fromkeys(_CLASS.sub("", line).strip() for line in lines))
+    return ": ".join([*(reason.rstrip(".") for reason in reasons[:-1]), *reasons[-1:]])
+
+
+def _root_cause(java: Any) -> str:
+    while (cause := java.getCause()) is not None:
+        java = cause
+    return str(java.toString())

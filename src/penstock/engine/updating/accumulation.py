@@ -20,6 +20,7 @@ from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.state_schema import OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
+from penstock.engine.updating.buckets import partitions_of
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.group_task import UpdateGroups
 from penstock.engine.updating.groups import GroupMerge
@@ -89,8 +90,8 @@ class Accumulation:
         schema = StructType(
             [StructField(PHASE, ByteType()), *(StructField(f.name, f.dataType) for f in output)]
         )
-        partitions = int(self.catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
-        changes = changes.repartition(min(partitions, buckets), BUCKET)
+        partitions = partitions_of(self.catalyst.session, buckets)
+        changes = changes.repartition(partitions, BUCKET)
         task = UpdateGroups(files, GroupMerge(self.partials.functions))
         return StateStep.of(changes, task, schema)
 

@@ -16,6 +16,7 @@ from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import OperatorSchema, different_state
 from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.updating.accumulation import Accumulation
+from penstock.engine.updating.buckets import buckets_of, with_buckets
 from penstock.engine.updating.changelog import to_changes, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting, compute_all
 from penstock.engine.updating.emptiness import has_rows_without_input
@@ -29,15 +30,13 @@ from penstock.engine.updating.steps import StateStep
 from penstock.engine.updating.supported import check_operators
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import empty_table, leaves_of, rdd_of, table_of, table_plan
-from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
+from penstock.engine.updating.versions import FOLDER, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.graph import upstream
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
 from penstock.sdk.operations import OPERATION_COLUMN
 
-BUCKETS = 16
-"""The number of buckets of keys, which stays the same for the life of a state."""
 _REMOVALS = 20
 """How often rows are removed within `updating_ttl`."""
 
@@ -73,9 +72,10 @@ class UpdatingBatch:
         cls, plan: Plan, session: SparkSession, checkpoint: Path, number: int
     ) -> UpdatingBatch:
         """Begins an attempt of a batch. Raises StateError if the state is damaged."""
-        directory = OperatorStateDirectory(checkpoint / "updating", BUCKETS)
+        buckets = buckets_of(session)
+        directory = OperatorStateDirectory(checkpoint / FOLDER, buckets)
         time, untimed = OffsetLog(checkpoint).time(number), not has_timed_windows(checkpoint)
-        version = directory.before(number)
+        version = with_buckets(directory, directory.before(number), buckets)
         return cls(plan, session, directory, number, time, version, keeps_untimed=untimed)
 
     @classmethod
@@ -84,7 +84,7 @@ class UpdatingBatch:
 
         Raises StateError if the state is damaged.
         """
-        directory = OperatorStateDirectory(checkpoint / "updating", BUCKETS)
+        directory = OperatorStateDirectory(checkpoint / FOLDER)
         last = directory.last
         if last is None:
             return None

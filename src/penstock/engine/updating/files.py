@@ -66,7 +66,7 @@ class BucketFiles:
             known, state = (), RowState(merge=merge)
         state.chunks = [with_fields(chunk, columns) for chunk in state.chunks]
         for file in chain[len(known) :]:
-            state.add(with_fields(_read(Path(self.directory) / file.path, file.size), columns))
+            state.add(with_fields(read_rows(Path(self.directory) / file.path, file.size), columns))
         return state
 
     def save(self, bucket: int, state: RowState, changes: pa.Table, added: int) -> None:
@@ -80,9 +80,7 @@ class BucketFiles:
             kind, rows = SNAPSHOT, state.table()
         count = added + (chain[-1].rows if chain else 0)
         path = f"{self.attempt}/{bucket}.{kind}.arrow"
-        counted = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _ROWS: str(count)})
-        size = _write(Path(self.directory) / path, counted)
-        new = StateFile(path, size, count)
+        new = write_rows(Path(self.directory), path, rows, count)
         chain = (new,) if kind == SNAPSHOT else (*chain, new)
         cache.put((self.directory, self._operator, bucket), chain, state)
 
@@ -138,7 +136,8 @@ def _count(path: Path) -> int:
         return int(pa.ipc.open_file(file).schema.metadata[_ROWS])
 
 
-def _read(path: Path, size: int) -> pa.Table:
+def read_rows(path: Path, size: int) -> pa.Table:
+    """Returns the rows of a file of this size. Raises StateError if it is damaged."""
     try:
         found = path.stat().st_size
         if found != size:
@@ -151,12 +150,17 @@ def _read(path: Path, size: int) -> pa.Table:
         raise damaged(path, f"cannot be read: {error}") from error
 
 
-def _write(path: Path, rows: pa.Table) -> int:
-    """Writes a file atomically and durably. Returns its size."""
+def write_rows(directory: Path, name: str, rows: pa.Table, count: int) -> StateFile:
+    """Writes a file of a state directory atomically and durably.
+
+    `count` is the number of different rows of the bucket, with those of earlier files.
+    """
+    rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _ROWS: str(count)})
+    path = directory / name
     create_directory_durably(path.parent)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
         writer.write_table(rows)
     rename_durably(temporary, path)
     sync(path.parent)
-    return path.stat().st_size
+    return StateFile(name, path.stat().st_size, count)

@@ -19,6 +19,7 @@ from penstock.engine.checkpoints.state_schema import (
     is_identity,
     stable_name,
 )
+from penstock.engine.updating.buckets import partitions_of
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, WEIGHT
 from penstock.engine.updating.steps import StateStep
@@ -144,8 +145,8 @@ def affected_rows(
     if task.removes:
         parts.append(_names_of_buckets(catalyst, buckets, parts[0].schema))
     changes = reduce(DataFrame.unionAll, parts)
-    partitions = int(catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
-    changes = changes.repartition(min(partitions, buckets), BUCKET)
+    partitions = partitions_of(catalyst.session, buckets)
+    changes = changes.repartition(partitions, BUCKET)
     output = StructType(
         [
             StructField(PHASE, ByteType(), False),

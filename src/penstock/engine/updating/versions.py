@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.core.errors import StateError
 from penstock.core.files.durable import replace_durably
 from penstock.engine.checkpoints.state_schema import OperatorSchema
 
+FOLDER = "updating"
+"""The state of the updating operators of a query, in its checkpoint."""
+BUCKETS = 16
+"""The minimum number of buckets of keys."""
 _KEPT_VERSIONS = 2
 SNAPSHOT, CHANGES = "snapshot", "changes"
 """The kinds of files of a bucket, which are parts of their names."""
@@ -72,9 +76,12 @@ class StateVersion:
 
 
 class OperatorStateDirectory:
-    """The state of the updating operators of a query, on the driver."""
+    """The state of the updating operators of a query, on the driver.
 
-    def __init__(self, path: Path, buckets: int) -> None:
+    A new state has this number of buckets.
+    """
+
+    def __init__(self, path: Path, buckets: int = BUCKETS) -> None:
         self.path, self._buckets = path, buckets
 
     def before(self, batch: int) -> StateVersion:
@@ -87,6 +94,11 @@ class OperatorStateDirectory:
     def last(self) -> int | None:
         """The number of the last batch with a state; None without one."""
         return max((int(path.stem) for path in self.path.glob("*.json")), default=None)
+
+    def repeat(self, batch: int) -> None:
+        """Makes the state after a batch that after the next batch, too, which has no rows."""
+        if (self.path / f"{batch}.json").exists():
+            self.save(replace(self._load(batch), batch=batch + 1))
 
     def _load(self, batch: int) -> StateVersion:
         path = self.path / f"{batch}.json"

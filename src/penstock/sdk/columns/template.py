@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -81,6 +81,13 @@ class KeyTemplate(Template):
                 code="column-name",
                 hint=f'Write "{{{self.constant}}}" for the value of the column.',
             )
+
+
+def check_templates(
+    templates: Iterable[tuple[tuple[str | int, ...], Template]], columns: pa.Schema
+) -> list[OptionError]:
+    """Returns the errors of templates, each with the path of its option."""
+    return [error for option, template in templates for error in template.check(columns, *option)]
 
 
 def as_text(column: pa.Array) -> pa.Array:

@@ -23,6 +23,8 @@ MAX_BYTES = 10 * 1024 * 1024
 STANDARD_INPUT = "<stdin>"
 
 
+_MAX_NAMES = 3
+"""The maximum number of files that a hint names."""
 _NOTHING: Mapping[Path, str] = {}
 _UNSAVED: ContextVar[Mapping[Path, str]] = ContextVar("_UNSAVED", default=_NOTHING)
 
@@ -89,13 +91,20 @@ def _bytes(path: Path, where: Location | None) -> bytes:
 
 
 def missing_file_error(path: Path, where: Location | None = None) -> SpecError:
-    """Returns the error of a file that does not exist, with the nearest name in its directory."""
+    """Returns the error of a file that does not exist.
+
+    The hint has the nearest name in its directory, or else the few files of the same suffix.
+    """
     hint = None
     if not path.parent.is_dir():
         hint = f"create the directory {path.parent}, or correct the name"
     else:
-        name = nearest_file(path.name, (file.name for file in path.parent.iterdir()))
-        hint = f'did you mean "{path.parent / name}"?' if name else None
+        files = list(path.parent.iterdir())
+        similar = sorted(file for file in files if file.suffix == path.suffix and path.suffix)
+        if name := nearest_file(path.name, (file.name for file in files)):
+            hint = f'did you mean "{path.parent / name}"?'
+        elif 0 < len(similar) <= _MAX_NAMES:
+            hint = "pass " + " or ".join(map(str, similar))
     return SpecError(f"the file {path} does not exist", code="missing-file", where=where, hint=hint)
 
 

@@ -11,6 +11,7 @@ from penstock.connectors.aws.sqs.writer import SqsWriter
 from penstock.core.errors import raise_all
 from penstock.sdk import BatchId, Capability, Sink, Writer
 from penstock.sdk.aws.queue import MAX_MESSAGES, Queue
+from penstock.sdk.columns.template import check_templates
 
 
 class SqsSink(Sink[SqsSinkConfig]):
@@ -38,11 +39,7 @@ class SqsSink(Sink[SqsSinkConfig]):
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)
-        raise_all(
-            error
-            for option, template in self.config.templates()
-            for error in template.check(columns, *option)
-        )
+        raise_all(check_templates(self.config.templates(), columns))
 
     def check(self) -> None:
         queue = self.open()

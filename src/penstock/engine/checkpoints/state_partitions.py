@@ -1,0 +1,105 @@
+"""Number of partitions of the state of a query: Spark divides the state of a checkpoint again.
+
+The state after batch N becomes that of batch N+1, which reads no rows. Spark writes the entry of
+that batch to the offset log before the state, and to the commit log after it. A division that was
+interrupted is finished at the next start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.core.errors import StateError
+from penstock.core.files.durable import sync
+from penstock.core.text import shorten
+from penstock.engine.checkpoints.offset_log import OffsetLog, last_number
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class StatePartitions:
+    """The partitions of a query's state, in a checkpoint on a local or shared path.
+
+    The query must not run.
+    """
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+        self._log = OffsetLog(checkpoint)
+
+    @property
+    def number(self) -> int | None:
+        """The number of partitions, which all batches use; None before the first batch."""
+        planned = self._log.planned
+        return None if planned is None else self._number(planned)
+
+    @property
+    def committed(self) -> int | None:
+        """The number of the last committed batch; None without one."""
+        return last_number(self._checkpoint / "commits")
+
+    @property
+    def in_spark(self) -> bool:
+        """Whether the query has state in a state store of Spark."""
+        return (self._checkpoint / "state").exists()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether an earlier division of the state was interrupted."""
+        planned, committed = self._log.planned, self.committed
+        return (
+            planned is not None
+            and committed is not None
+            and planned == committed + 1
+            and self._number(planned) != self._number(committed)
+        )
+
+    @property
+    def has_batch_in_progress(self) -> bool:
+        """Whether the last batch is planned and not committed."""
+        return self._log.planned != self.committed and not self.interrupted
+
+    def discard_planned_batch(self) -> None:
+        """Removes a planned batch of which no sink has written anything. Spark plans it again."""
+        if self.has_batch_in_progress and self.committed is not None:
+            self._log.remove_after(self.committed)
+
+    def change(self, session: SparkSession, number: int) -> None:
+        """Divides the state into another number of partitions, durably.
+
+        No batch may be in progress, and state of Spark must be in RocksDB. Raises StateError if
+        Spark cannot divide the state, which is then that of before.
+        """
+        planned = self._log.planned
+        assert planned is not None
+        if self.in_spark:
+            self._divide(session, number)
+        else:
+            self._log.replace_setting(planned, _PARTITIONS, str(number))
+
+    def _divide(self, session: SparkSession, number: int) -> None:
+        manager: Any = session._streamingCheckpointManager
+        before = self.committed
+        assert before is not None
+        try:
+            manager.repartition(str(self._checkpoint), number)
+        except (Py4JError, PySparkException) as error:
+            self._log.remove_after(before)
+            java: Any = getattr(error, "java_exception", None)
+            raise StateError(
+                f"the state cannot be divided into {number} partitions",
+                code="fixed-partitions",
+                detail=shorten(str(java.getMessage() if java is not None else error)),
+                hint="Restore runtime.partitions, or reset the state with --fresh.",
+            ) from error
+        for path in sorted(self._checkpoint.rglob("*")):
+            sync(path)
+        sync(self._checkpoint)
+
+    def _number(self, batch: int) -> int:
+        return int(self._log.settings(batch)[_PARTITIONS])

@@ -1,0 +1,111 @@
+"""A pipeline by the manifests of `penstock deploy k8s`, with a stand-in for Kubernetes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from servers.kubernetes import TOKEN, Kubernetes, pod_command
+from servers.process import Process
+from servers.server import free_port
+
+pytestmark = pytest.mark.spark
+
+PIPELINE = """\
+name: totals
+sources:
+  in: {type: files, path: DIRECTORY/in.json, format: json, schema: "k STRING, n INT", max_size: 2KB}
+transforms:
+  totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
+sinks:
+  out: {type: files, from: totals, path: DIRECTORY/out, format: json}
+"""
+ROWS = 300
+BAD = range(0, ROWS, 30)
+
+
+class Deployment:
+    """The objects of manifests, whose paths and ports are those of this machine."""
+
+    def __init__(self, directory: Path, manifests: str) -> None:
+        for path in ("/pipeline", "/etc/penstock", "/state"):
+            (directory / path.rsplit("/")[-1]).mkdir()
+            manifests = manifests.replace(path, str(directory / path.rsplit("/")[-1]))
+        for port in (7078, 7079, 9090):
+            manifests = manifests.replace(f"{port}", f"{free_port()}")
+        self.objects = {(each["kind"], each["metadata"]["name"]): each
+                        for each in YAML(typ="safe").load_all(manifests)}  # fmt: skip
+
+    def container(self) -> dict[str, Any]:
+        """Returns the container of the driver."""
+        (container,) = self.objects["StatefulSet", "totals"]["spec"]["template"]["spec"][
+            "containers"
+        ]
+        return dict(container)
+
+    def write(self, name: str, directory: Path, *replaced: str) -> None:
+        """Writes the files of a config map."""
+        for file, text in self.objects["ConfigMap", name]["data"].items():
+            (directory / file).write_text(text.replace(*replaced) if replaced else text)
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    (tmp_path / "totals.yaml").write_text(PIPELINE.replace("DIRECTORY", str(tmp_path)))
+    command = ["deploy", "k8s", "totals.yaml", "--image", "penstock:made-up", "--memory", "512m"]
+    done = subprocess.run([sys.executable, "-m", "penstock", *command], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return Deployment(tmp_path, done.stdout)
+
+
+@pytest.fixture
+def kubernetes(deployment: Deployment) -> Iterator[Kubernetes]:
+    hosts = ["kubernetes.default.svc", "totals-0.totals.default.svc"]
+    with Kubernetes(deployment.objects["Role", "totals"]["rules"], hosts) as server:
+        yield server
+
+
+def test_a_deployed_pipeline(
+    tmp_path: Path, deployment: Deployment, kubernetes: Kubernetes
+) -> None:
+    lines = [json.dumps({"k": f"k{number % 3}", "n": number}) for number in range(ROWS)]
+    for number in BAD:
+        lines[number] = "{damaged"
+    (tmp_path / "in.json").write_text("\n".join(lines) + "\n")
+    deployment.write("totals-files", tmp_path / "pipeline")
+    server = "https://kubernetes.default.svc", f"http://kubernetes.default.svc:{kubernetes.port}"
+    deployment.write("totals-settings", tmp_path / "penstock", *server)
+    (tmp_path / "token").write_text(TOKEN)
+    labels = deployment.objects["StatefulSet", "totals"]["spec"]["template"]["metadata"]["labels"]
+    pod = {"metadata": {"name": "totals-0", "labels": labels}, "spec": {"containers": []}}
+    kubernetes.add("default", {"apiVersion": "v1", "kind": "Pod", **pod})
+    command = [sys.executable, "-m", "penstock", *deployment.container()["args"]]
+    driver = Process(
+        pod_command(kubernetes.hosts, "totals-0", command), tmp_path / "pipeline" / "log",
+        {**kubernetes.environment(), "KUBERNETES_AUTH_SERVICEACCOUNT_TOKEN": f"{tmp_path}/token"},
+    )  # fmt: skip
+    try:
+        code = driver.wait(240)
+    finally:
+        driver.kill()
+    log = (tmp_path / "pipeline" / "log").read_text()
+    assert code == 0, log
+    assert kubernetes.denied() == []
+    rows = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl") for line in path.open()]
+    good = [number for number in range(ROWS) if number not in BAD]
+    counts = Counter(f"k{number % 3}" for number in good)
+    totals = {key: sum(n for n in good if f"k{n % 3}" == key) for key in counts}
+    assert {row["k"]: row["n"] for row in rows} == counts
+    assert {row["k"]: row["total"] for row in rows} == totals
+    letters = (tmp_path / "state" / "totals" / "dead_letters").glob("**/*.arrow")
+    assert list(letters)
+    assert [each["metadata"]["name"] for each in kubernetes.pods("default")] == ["totals-0"]
