@@ -92,7 +92,7 @@ def test_a_state_in_an_object_store_is_an_error(said: Said, tmp_path: Path, targ
     path = tmp_path / "stored.sql"
     path.write_text(
         "SET 'runtime.state' = 's3://bucket/states';\n"
-        "CREATE TABLE a (id BIGINT) WITH (connector = 'generate', rows = 1, 'fields.id' = 'sequence');\n"
+        "CREATE TABLE a (id BIGINT) WITH ('connector' = 'impulse', 'event_rate' = '1');\n"
         "CREATE TABLE out WITH (connector = 'blackhole');\n"
         "INSERT INTO out SELECT id FROM a;\n"
     )
