@@ -207,14 +207,25 @@ def test_a_write_whose_response_is_lost_is_no_takeover(open_state: Open, bucket:
         replace_object(key, content, version)
         return replace_object(key, content, version)
 
+    def replace_and_fail(key: str, content: bytes, version: Any) -> Any:
+        replace_object(key, content, version)
+        raise Transient("could not write")
+
     with state.locked():
         write(state, "checkpoints/q/offsets/0", b"v1\n{}")
         client.replace = replace_twice
         state.storage.sync(state.root)
-        client.replace = replace_object
+        client.replace = replace_and_fail
         write(state, "checkpoints/q/offsets/1", b"v1\n{}")
+        with pytest.raises(Transient):
+            state.storage.sync(state.root)
+        client.replace = replace_object
+        write(state, "checkpoints/q/offsets/2", b"v1\n{}")
         state.storage.sync(state.root)
-    assert {"checkpoints/q/offsets/0", "checkpoints/q/offsets/1"} <= manifest(bucket).files.keys()
+        client.replace = replace_twice
+    stored = manifest(bucket)
+    assert {f"checkpoints/q/offsets/{number}" for number in range(3)} <= stored.files.keys()
+    assert stored.lease is None
 
 
 def test_an_outage_is_a_transient_error_and_loses_nothing(
@@ -309,6 +320,15 @@ def test_damaged_files_are_errors(open_state: Open, bucket: Bucket) -> None:
     with pytest.raises(StateError) as caught:
         open_state("three").refresh()
     assert "it has the path '../../escaped'" in caught.value.message
+
+
+def test_the_lease_is_not_renewed_after_its_release(open_state: Open, bucket: Bucket) -> None:
+    state = open_state("one")
+    with state.locked():
+        storage: Any = state.storage
+        storage._release()
+        storage._publish(renew=True)
+    assert manifest(bucket).lease is None
 
 
 def test_a_stop_request_reaches_the_run_of_another_machine(open_state: Open) -> None:

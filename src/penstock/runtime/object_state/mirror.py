@@ -166,25 +166,32 @@ class ObjectStorage:
                 return
             began, unused = _time(), owned.unused
             lease = None if release else owned.lease
-            manifest = Manifest(owned.sequence + 1, lease, owned.files)
-            owned.version = self._replace(manifest, owned)
-            owned.sequence, owned.renewed = manifest.sequence, began
-            owned.has_changed, owned.unused = False, []
+            self._replace(owned, lease)
+            owned.renewed, owned.has_changed, owned.unused = began, False, []
+            if release:
+                self._owned = None
         with ignored_failures():
             self._client.delete(unused)
 
-    def _replace(self, manifest: Manifest, owned: _Owned) -> dict[str, str]:
+    def _replace(self, owned: _Owned, lease: Lease | None) -> None:
         """Replaces the manifest. Raises StateError if another run has replaced it."""
-        try:
-            return self._client.replace(KEY, manifest.encode(), owned.version)
-        except Conflict:
-            found = self._client.read(KEY)
-        current = Manifest() if found is None else Manifest.decode(found[0], self._client.url)
-        if found is not None and current == manifest:
+        while True:
+            manifest = Manifest(owned.sequence + 1, lease, owned.files)
+            try:
+                owned.version = self._client.replace(KEY, manifest.encode(), owned.version)
+                owned.sequence = manifest.sequence
+                return
+            except Conflict:
+                found = self._client.read(KEY)
+            current = Manifest() if found is None else Manifest.decode(found[0], self._client.url)
+            is_own = current.lease is not None and current.lease.id == owned.lease.id
+            if found is None or not (is_own or current == manifest):
+                self.lost = lost_error(current.lease, self._client.url)
+                raise self.lost
             # The response to an earlier attempt was lost.
-            return found[1].id
-        self.lost = lost_error(current.lease, self._client.url)
-        raise self.lost
+            owned.version, owned.sequence = found[1].id, current.sequence
+            if current == manifest:
+                return
 
     def _renew(self, ended: threading.Event) -> None:
         """Renews the lease until the run has ended, and takes stop requests."""
