@@ -188,7 +188,7 @@ def test_a_paused_run_commits_nothing_after_its_lease_was_taken_over(
             now += 16
             with pytest.raises(StateError) as caught:
                 one.storage.check_owner()
-            assert caught.value.code == "lease-lost"
+            assert caught.value.code == "state-taken-over"
             write(one, "checkpoints/q/commits/0", b"another")
             for _ in range(2):
                 with pytest.raises(StateError, match="another run has taken over the state"):

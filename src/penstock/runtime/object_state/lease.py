@@ -118,7 +118,7 @@ def lost_error(lease: Lease | None, url: str) -> StateError:
     """Returns the error of a run whose lease another one has taken."""
     other = f"process {lease.pid} on {lease.host}, since {lease.since}" if lease else "another run"
     return StateError(
-        f"another run has taken over the state ({other})", code="lease-lost",
+        f"another run has taken over the state ({other})", code="state-taken-over",
         detail=f"state: {url}",
         hint="This run was paused, or could not reach the object store, for longer than its lease. "
         "It has committed nothing since then.",
