@@ -18,7 +18,8 @@ START = "index.md"
 Navigation = list[dict[str, "str | Navigation"]]
 
 SECTIONS = {
-    "Start": ("README.md", "docs/tutorial.md", "docs/sql-tutorial.md", "docs/concepts.md"),
+    "Start": ("README.md", "docs/tutorial.md", "docs/sql-tutorial.md",
+              "docs/console-tutorial.md", "docs/concepts.md"),
     "Pipelines": (
         "docs/howto/sql.md", "docs/howto/functions.md", "docs/howto/python.md",
         "docs/howto/scripts.md", "docs/howto/transforms.md", "docs/howto/ci.md",

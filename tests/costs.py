@@ -30,8 +30,9 @@ TESTS = Path(__file__).parent
 OUTSIDE = "(collection)"
 LINES = 60
 """The areas of the table with a line of their own."""
-KINDS = ("tests", "spark", "servers", "others")
-"""Whose CPU seconds: the process of the tests, Spark's Java, servers, all other processes."""
+KINDS = ("tests", "threads", "spark", "servers", "others")
+"""Whose CPU seconds: the main thread of the process of the tests, its other threads, Spark's Java,
+servers, all other processes."""
 
 
 def area_of(path: Path) -> str:
@@ -60,6 +61,7 @@ class Usage:
     _foreign: set[int] = field(default_factory=set)
     _own: dict[int, float] = field(default_factory=dict)
     _sum: float = 0.0
+    _main: float = 0.0
 
     def __post_init__(self) -> None:
         if self.descendants:
@@ -74,6 +76,7 @@ class Usage:
         used: dict[str, float] = defaultdict(float)
         total = 0.0
         found = {pid: _cpu_times(process) for pid, process in self._processes.items()}
+        main, before = _main_thread_seconds(), self._main
         for pid, times in found.items():
             if times is None:
                 self._remove(pid)
@@ -86,7 +89,9 @@ class Usage:
             self._own[pid] = own
         # Processes that ended between two samples are only in their parents' children times.
         used["others"] += max(0.0, total - self._sum - sum(used.values()))
-        self._sum = total
+        self._sum, self._main = total, main
+        used["threads"] = max(0.0, used["tests"] - (main - before))
+        used["tests"] = main - before
         return used
 
     def _find(self) -> None:
@@ -117,6 +122,15 @@ class Usage:
 
     def _remove(self, pid: int) -> None:
         del self._processes[pid], self._kinds[pid], self._own[pid]
+
+
+def _main_thread_seconds() -> float:
+    """The CPU seconds of the main thread of this process."""
+    return sum(
+        thread.user_time + thread.system_time
+        for thread in psutil.Process().threads()
+        if thread.id == os.getpid()
+    )
 
 
 def _cpu_times(process: psutil.Process) -> Any:

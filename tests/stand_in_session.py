@@ -1,17 +1,21 @@
 """Stand-in for a worker with a Spark session: the same lines, without Spark.
 
 The first node of a preview decides: `hang` (until it is cancelled), `deaf` (until it is killed),
-`crash`, `fail`, or any other name, whose rows have the text and the ID of the process.
+`greedy` (a child has 400 MB), `crash`, `fail`, or any other name, whose rows have the text and the
+ID of the process.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
 from typing import Any
+
+GREEDY = "kept = bytearray(b'x' * 400_000_000); import time; time.sleep(60)"
 
 
 def main() -> None:
@@ -37,6 +41,8 @@ def work(request: dict[str, Any], cancelled: threading.Event) -> None:
     send("started", {"bounded": True})
     if node == "crash":
         os._exit(1)
+    if node == "greedy":
+        subprocess.Popen([sys.executable, "-c", GREEDY], start_new_session=True).wait()
     if node == "deaf":
         time.sleep(60)
     if node == "hang":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterator
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,11 @@ class Changes:
         self._offset = end
         return rows
 
+    @property
+    def received(self) -> int:
+        """The number of records of the journal, rows and dead letters together."""
+        return self.source._reader.end()
+
     def read_again(self) -> tuple[list[Row], list[Any]]:
         """Returns all rows of the journal, and the dead letters."""
         source, found = self.source, Read(metadata=("lsn", "transaction", "snapshot"))
@@ -147,7 +152,7 @@ class Changes:
 
     def await_loss(self, count: int) -> list[Row]:
         """Waits for a record of a loss and `count` rows. Returns these rows."""
-        self.until(lambda: (len(self.read_again()[0]), len(self.read_again()[1])) == (count, 1))
+        self.until(lambda: self.received == count + 1)
         rows, (letter,) = self.read_again()
         assert letter.error.code == "data-gone" and letter.payload is None
         return rows
@@ -173,6 +178,11 @@ class Changes:
         while not condition():
             assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
             time.sleep(0.05)
+
+
+def pauses_of_writer() -> Iterator[float]:
+    """Yields the seconds between transactions: their number is bounded also on a slow machine."""
+    return chain(repeat(0.001, 4000), repeat(0.02))
 
 
 def check_interrupted(changes: Changes, gate: Gate, insert: Callable[[int], Any]) -> None:

@@ -88,13 +88,16 @@ class PipelineControl:
         (letter,) = found.newest(1)
         return letter
 
-    def remove_dead_letters(self, ids: Collection[str]) -> None:
-        """Removes dead letters permanently. Ignores IDs without a dead letter.
+    def remove_dead_letters(self, ids: Collection[str]) -> int:
+        """Removes dead letters permanently, and returns their number.
 
-        Raises StateError if the state is in an object store, and a run elsewhere owns it.
+        Ignores IDs without a dead letter. Raises StateError if the state is in an object store, and
+        a run elsewhere owns it.
         """
         with self.state.changed():
-            self._store.remove(ids)
+            found = self.dead_letters().ids.intersection(ids)
+            self._store.remove(found)
+        return len(found)
 
     def replay(
         self,

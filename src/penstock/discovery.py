@@ -21,6 +21,7 @@ from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.ledger import LEDGER
 from penstock.sdk.database.listing import ListedSource, TableListing
+from penstock.sdk.messages.listing import ListedTopics
 from penstock.spec.documents.reading import complete, parsed
 from penstock.spec.validate import validate
 from penstock.spec.yaml.parse import parse_document
@@ -105,6 +106,24 @@ def table_names(type_: str, options: Mapping[str, Any]) -> list[str]:
     source = _create_source(type_, options)
     with closing(source.connect()) as connection:
         return sorted(str(name) for name in connection.tables() if name.name != LEDGER)
+
+
+def topic_names(type_: str, options: Mapping[str, Any]) -> list[str]:
+    """Returns the names of the topics of a system, in order. Only reads.
+
+    Raises PlanError for a source without topics, the errors of the options, Transient or Permanent.
+    """
+    component = registry.find("source", type_)
+    if not issubclass(component, ListedTopics):
+        each = [name for name, found in registry.importable("source")
+                if issubclass(found, ListedTopics)]  # fmt: skip
+        raise PlanError(
+            f'the source "{type_}" has no topics to discover', code="no-topics",
+            hint=f"Discover one of {', '.join(each)}.",
+        )  # fmt: skip
+    source = make_component("source", type_, {**component.example, **options})
+    assert isinstance(source, ListedTopics)
+    return sorted(source.topic_names())
 
 
 def source_text(discovery: Discovery, connection: str) -> str:

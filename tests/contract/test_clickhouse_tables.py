@@ -490,6 +490,23 @@ def test_interrupted_connections(
         check_table(check, ClickhouseSink, ClickhouseSource, given, key=key, looks_up=bool(key))
 
 
+def test_a_limit_of_connections_is_transient(
+    options: dict[str, Any], clickhouse: ClickHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server beyond the limit accepts connections, or closes them, and does not read them."""
+    monkeypatch.setattr(clickhouse_config, "_MARGIN", 0.0)
+    with Gate(clickhouse.port) as gate:
+        of = sink(Interruptions(gate, PASSWORD).through(options, timeout="1s"))
+        for limited in (gate.pause, gate.reject):
+            limited()
+            with pytest.raises(Transient) as found:
+                of.connect()
+            assert found.value.code == "unreachable"
+            assert "max_connections" in str(found.value.hint), found.value.message
+            gate.heal()
+        of.connect().close()
+
+
 def test_responses_that_are_cut_between_their_headers(
     options: dict[str, Any], clickhouse: ClickHouse
 ) -> None:

@@ -349,14 +349,35 @@ def test_interrupted_connections(
         check_table(check, JdbcSink, JdbcSource, given, looks_up=False)
 
 
+def test_a_limit_of_connections_is_transient(make: Any, postgres: Postgres) -> None:
+    db, role = make("postgresql"), postgres.new_schema()
+    with postgres.client("postgres", "postgres") as root:
+        root.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 1")
+    db.options["auth"] = {"username": role, "password": PASSWORD}
+    of = db.sink()
+    with postgres.client(role), pytest.raises(Transient, match="too many connections") as found:
+        of.check()
+    assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
+    of.check()
+
+
 def test_tls(make: Any, tmp_path: Path) -> None:
     """A certificate that is not trusted ends the query; a lost connection is tried again."""
     db = make("postgresql")
     factory = "org.postgresql.ssl.DefaultJavaSSLFactory"
-    db.options["properties"] = {"ssl": "true", "sslfactory": factory}
-    for certificate, kind in ((Authority(tmp_path).issue("server"), Permanent), (None, Transient)):
-        with tls_listener(certificate, asks=True) as port:
-            db.options["url"] = f"jdbc:postgresql://127.0.0.1:{port}/shop"
+    authority = Authority(tmp_path)
+    certificate = authority.issue("server")
+    trusted = {"sslmode": "verify-full", "sslrootcert": str(authority.root)}
+    cases: list[tuple[str, Path | None, dict[str, str], type[Exception], str]] = [
+        ("127.0.0.1", certificate, {"sslfactory": factory}, Permanent, "CA certificate"),
+        ("127.0.0.1", None, {"sslfactory": factory}, Transient, "running"),
+        ("127.0.0.2", certificate, trusted, Permanent, "host name"),
+    ]
+    for host, shown, properties, kind, hint in cases:
+        db.options["properties"] = {"ssl": "true", **properties}
+        with tls_listener(shown, asks=True) as port:
+            db.options["url"] = f"jdbc:postgresql://{host}:{port}/shop"
             with pytest.raises(kind) as found:
                 db.source()
-        assert found.value.code == ("tls" if kind is Permanent else "unreachable")
+        error: Any = found.value
+        assert error.code == ("tls" if kind is Permanent else "unreachable") and hint in error.hint

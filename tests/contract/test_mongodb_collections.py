@@ -392,6 +392,19 @@ def test_interrupted_connections(ferretdb: FerretDb, options: dict[str, Any]) ->
         check_table(check, MongodbSink, MongodbSource, given, key=("id",))
 
 
+def test_a_limit_of_connections_is_transient(ferretdb: FerretDb, options: dict[str, Any]) -> None:
+    """A server beyond the limit closes connections without a reason."""
+    with Gate(ferretdb.port) as gate:
+        of = source(Interruptions(gate, PASSWORD).through(options, timeout="2s"))
+        gate.reject()
+        with pytest.raises(Transient, match="connection closed") as found:
+            of.check()
+        assert "maxIncomingConnections" in str(found.value.hint)
+        gate.heal()
+        ferretdb.insert(options["collection"], {"_id": 1})
+        of.check()
+
+
 @pytest.mark.parametrize("is_of_document", [False, True])
 @pytest.mark.parametrize(
     ("code", "reason", "kind"),

@@ -25,7 +25,14 @@ from penstock.sdk import Read
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
 from servers.mariadb import DATABASE, PASSWORD, MariaDb
-from table_changes import Changes, Row, changes_of, check_interrupted, fails
+from table_changes import (
+    Changes,
+    Row,
+    changes_of,
+    check_interrupted,
+    fails,
+    pauses_of_writer,
+)
 
 Execute = Callable[..., list[tuple[Any, ...]]]
 
@@ -122,6 +129,7 @@ def test_random_changes_during_the_snapshot(
     )
 
     def work() -> None:
+        pauses = pauses_of_writer()
         with mariadb.client(database=database, autocommit=False) as client:
             while not ended.is_set():
                 statement = rng.choice(statements)
@@ -129,7 +137,7 @@ def test_random_changes_during_the_snapshot(
                 with client.cursor() as cursor, suppress(Exception):
                     cursor.execute(statement, (key,) * statement.count("%s"))
                 client.rollback() if key % 7 == 0 else client.commit()
-                time.sleep(0.001)
+                time.sleep(next(pauses))
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -394,6 +402,7 @@ def test_random_changes_of_rows_and_columns(
     rng = random.Random(3)
 
     def work() -> None:
+        pauses = pauses_of_writer()
         with mariadb.client(database=database, autocommit=False) as client:
             execute, columns = executor(client), ["n"]
             while not ended.is_set():
@@ -410,7 +419,7 @@ def test_random_changes_of_rows_and_columns(
                     f"DELETE FROM t WHERE id BETWEEN {key + 1} AND {key + 2}",
                 )
                 client.rollback() if key % 9 == 0 else client.commit()
-                time.sleep(0.001)
+                time.sleep(next(pauses))
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -446,6 +455,7 @@ def test_tables_of_one_connection(
     ended, rng = threading.Event(), random.Random(5)
 
     def work() -> None:
+        pauses = pauses_of_writer()
         with mariadb.client(database=database, autocommit=False) as client:
             execute = executor(client)
             while not ended.is_set():
@@ -456,7 +466,7 @@ def test_tables_of_one_connection(
                         f"DELETE FROM {name} WHERE id = {key + 5000}",
                     )
                 client.rollback() if key % 9 == 0 else client.commit()
-                time.sleep(0.001)
+                time.sleep(next(pauses))
 
     worker = threading.Thread(target=work)
     worker.start()

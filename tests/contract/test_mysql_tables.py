@@ -18,12 +18,14 @@ from crossing import by_hand, hostile, native, native_tables, systems
 from crossing.hostile import quoted
 from database_tables import read, write
 from interruptions import Interruptions, check_table
+from penstock.connectors.jdbc import JdbcSink
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
 from penstock.sdk import Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
+from servers.drivers import MARIADB, MYSQL, driver
 from servers.gate import Gate
 from servers.mariadb import DATABASE, PASSWORD, MariaDb
 
@@ -423,6 +425,11 @@ def test_tls(options: dict[str, Any], db: Client, mariadb: MariaDb) -> None:
     with pytest.raises(Permanent, match="certificate verify failed") as unknown:
         sink({**options, "tls": True}).check()
     assert unknown.value.code == "tls"
+    other = {**trusted, "url": trusted["url"].replace("127.0.0.1", "127.1")}
+    with pytest.raises(Permanent, match=r"not valid for '127\.1'") as of_other_name:
+        sink(other).check()
+    assert of_other_name.value.code == "tls" and "host name" in str(of_other_name.value.hint)
+    sink({**other, "tls": {**other["tls"], "verify_hostname": False}}).check()
     with closing(sink(options).connect()) as connection:
         assert connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'") == [("Ssl_cipher", "")]
 
@@ -527,7 +534,14 @@ def test_hostile_names_and_values(mariadb: MariaDb) -> None:
 def test_a_limit_of_connections_is_transient(
     options: dict[str, Any], db: Client, mariadb: MariaDb
 ) -> None:
-    """The server answers before the handshake, without a SQLSTATE."""
+    """The server answers before the handshake. Drivers of JDBC have SQLSTATEs of their own."""
+    sinks: list[Any] = [sink(options)]
+    for system, package in (("mysql", MYSQL), ("mariadb", MARIADB)):
+        by_jdbc = {
+            "url": f"jdbc:{system}://127.0.0.1:{mariadb.port}/{options['table'].partition('.')[0]}",
+            "jars": [driver(package)], "auth": options["auth"], "table": "t",
+        }  # fmt: skip
+        sinks.append(JdbcSink.create(JdbcSink.config_type.model_validate(by_jdbc)))
     ((limit,),) = db("SELECT @@max_connections")
     db("SET GLOBAL max_connections = 10")
     try:
@@ -535,12 +549,14 @@ def test_a_limit_of_connections_is_transient(
             with suppress(pymysql.OperationalError):
                 for _ in range(20):
                     stack.enter_context(mariadb.client())
-            with pytest.raises(Transient, match="Too many connections") as found:
-                sink(options).connect()
+            for each in sinks:
+                with pytest.raises(Transient, match="Too many connections") as found:
+                    each.check()
+                assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
     finally:
         db(f"SET GLOBAL max_connections = {limit}")
-    assert found.value.code == "busy" and "max_connections" in str(found.value.hint)
-    sink(options).connect().close()
+    for each in sinks:
+        each.check()
 
 
 def test_interrupted_connections(

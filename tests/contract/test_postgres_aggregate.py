@@ -15,13 +15,16 @@ import pyarrow as pa
 import pytest
 
 from database_tables import rows_of_table, write
+from interruptions import Interruptions
 from penstock.connectors.postgres import PostgresSink, PostgresSource
 from penstock.connectors.postgres.aggregate import PostgresAggregateSink
-from penstock.core.errors import OptionError, Permanent
+from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.core.errors import OptionError, Permanent, Transient
 from penstock.sdk import BatchId
 from penstock.sdk.columns.rows import batch_of
 from penstock.testing.contract import SinkContract
-from servers.postgres import Postgres
+from servers.gate import Gate
+from servers.postgres import PASSWORD, Postgres
 
 ROWS = pa.schema(
     [
@@ -363,3 +366,47 @@ def test_an_old_row_is_found_by_index(options: dict[str, Any], db: Any) -> None:
     assert db.execute(before).fetchone() == (scanned,)
     assert db.execute("SELECT low FROM a WHERE g = '7'").fetchone() == (1007,)
     db.rollback()
+
+
+def test_interrupted_connections(
+    options: dict[str, Any], db: Any, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row is stored and counted once."""
+    monkeypatch.setattr(PostgresConnection, "silence", 0.2)
+    made = random.Random(1)
+    batches = [rows(*(random_row(made, key) for key in range(20))) for _ in range(9)]
+    with Gate(postgres.port) as gate:
+        check = Interruptions(gate, PASSWORD)
+        given = check.through(options, group_by=["g"], aggregates=AGGREGATES, timeout="500ms")
+
+        def write_batch(number: int) -> None:
+            assert write(sink(given, ()), batches[number], number) == {}
+
+        check.check_writes(write_batch)
+    assert aggregates(db, 'SELECT sum("all rows"), NULL FROM a') == [(check.batches * 20,)]
+    assert same(aggregates(db), expected(db, "g"))
+
+
+def test_killed_server(options: dict[str, Any], postgres: Postgres) -> None:
+    """A batch whose commit was interrupted is stored and counted once, before and after COMMIT."""
+    total = {"n": {"function": "count"}, "s": {"function": "sum", "column": "i"}}
+    with Gate(postgres.port) as gate:
+        given = Interruptions(gate, PASSWORD).through(options, aggregates=total)
+        of = sink(given, ())
+        of.prepare(ROWS)
+        for number, bytes_until_end in enumerate((1, 12)):
+            batch = rows(*((key, None, None, 10**number) for key in range(3)))
+            with closing(of.open()) as client:
+                writer = of.writer(client, BatchId("q", number), 0, ROWS)
+                assert not writer.write(batch, None)
+                gate.after(bytes_until_end, gate.stop)
+                with pytest.raises(Transient) as found:
+                    writer.commit()
+            postgres.kill()
+            postgres.start()
+            gate.heal()
+            assert found.value.code == "unreachable"
+            assert write(of, batch, number) == {} == write(of, batch, number)
+    with postgres.client() as client:
+        query = f"SELECT n, s, (SELECT count(*) FROM {options['table']}) FROM "
+        assert client.execute(query + options["aggregate_table"]).fetchall() == [(6, 33, 6)]

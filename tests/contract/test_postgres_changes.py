@@ -26,7 +26,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
-from table_changes import Changes, changes_of, check_interrupted, fails
+from table_changes import Changes, changes_of, check_interrupted, fails, pauses_of_writer
 
 Row = dict[str, Any]
 
@@ -93,6 +93,7 @@ def test_random_changes_during_the_snapshot(
     )
 
     def work() -> None:
+        pauses = pauses_of_writer()
         with postgres.client(options=f"-c search_path={schema}") as client:
             client.autocommit = False
             while not ended.is_set():
@@ -100,7 +101,7 @@ def test_random_changes_during_the_snapshot(
                 with suppress(psycopg.errors.UniqueViolation):
                     client.execute(statement, (key,) * statement.count("%s"))
                 client.rollback() if key % 7 == 0 else client.commit()
-                time.sleep(0.001)
+                time.sleep(next(pauses))
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -209,9 +210,9 @@ def test_own_types_are_the_same_in_table_query_snapshot_and_stream(
     copies = changes("native")
     copies.start()
     count = len(rows) + len(letters)
-    copies.until(lambda: sum(map(len, copies.read_again())) == count)
+    copies.until(lambda: copies.received == count)
     tables.query(f"UPDATE {schema}.native SET id = id")
-    copies.until(lambda: sum(map(len, copies.read_again())) == 2 * count)
+    copies.until(lambda: copies.received == 2 * count)
     found, rejected = copies.read_again()
     # VARIANT is checked after the source.
     late = [id_ for id_, message in letters.items() if "more digits than a double" in message]
@@ -392,6 +393,7 @@ def test_random_changes_of_rows_and_columns(
     rng = random.Random(3)
 
     def work() -> None:
+        pauses = pauses_of_writer()
         with postgres.client(options=f"-c search_path={schema}") as client:
             client.autocommit = False
             columns = ["n"]
@@ -412,7 +414,7 @@ def test_random_changes_of_rows_and_columns(
                 )  # fmt: skip
                 client.execute("DELETE FROM t WHERE id BETWEEN %s AND %s", (key + 1, key + 3))
                 client.rollback() if key % 9 == 0 else client.commit()
-                time.sleep(0.001)
+                time.sleep(next(pauses))
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -445,6 +447,7 @@ def test_tables_of_one_slot(db: Any, changes: Any, postgres: Postgres, schema: s
     ended, rng = threading.Event(), random.Random(5)
 
     def work() -> None:
+        pauses = pauses_of_writer()
         with postgres.client(options=f"-c search_path={schema}") as client:
             client.autocommit = False
             while not ended.is_set():
@@ -456,7 +459,7 @@ def test_tables_of_one_slot(db: Any, changes: Any, postgres: Postgres, schema: s
                     )  # fmt: skip
                     client.execute(f"DELETE FROM {name} WHERE id = %s", (key + 20_000,))
                 client.rollback() if key % 9 == 0 else client.commit()
-                time.sleep(0.001)
+                time.sleep(next(pauses))
 
     worker = threading.Thread(target=work)
     worker.start()

@@ -291,7 +291,6 @@ def opensearch(server: Any) -> System:
 def influxdb(server: Any) -> System:
     database = server.create_database()
     rejected = NESTED | {"raw", "price", "whole"}
-    names = [name for name in SCHEMA.names if name not in rejected]
 
     def measurement(name: str) -> Options:
         return {
@@ -305,9 +304,9 @@ def influxdb(server: Any) -> System:
         columns = {
             field.name: pa.array([row[field.name] for row in rows]).cast(field.type)
             for field in SCHEMA
-            if field.name in names
+            if field.name in series["columns"]
         }
-        return pa.table(columns, schema=pa.schema([SCHEMA.field(name) for name in names]))
+        return pa.table(columns, schema=pa.schema([SCHEMA.field(name) for name in columns]))
 
     return System(
         "influxdb", measurement, None, columns=rejected, letters=NO_JSON_NUMBERS, stored=points,

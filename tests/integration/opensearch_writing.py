@@ -17,11 +17,13 @@ from servers.opensearch import Opensearch
 IDS = pa.schema([("a", pa.string()), ("b", pa.string())])
 
 
-def sink_of(url: str, primary_key: Sequence[str] = (), **options: Any) -> OpensearchSink:
+def sink_of(
+    url: str, primary_key: Sequence[str] = (), sink_type: Any = OpensearchSink, **options: Any
+) -> Any:
     """Returns a sink as the planner makes it. With a primary key it has the mode `upsert`."""
     format_ = JsonConfig.model_validate(options.pop("format", {}))
     given = {"url": url, "retry": {"attempts": 2, "backoff": "10ms"}, **options}
-    sink = OpensearchSink(OpensearchSink.config_type.model_validate(given))  # type: ignore[arg-type]
+    sink = sink_type(sink_type.config_type.model_validate(given))
     sink.format = Json(format_)
     if primary_key:
         sink.mode, sink.primary_key = "upsert", tuple(primary_key)
@@ -29,9 +31,11 @@ def sink_of(url: str, primary_key: Sequence[str] = (), **options: Any) -> Opense
 
 
 @contextmanager
-def opened(server: Opensearch, columns: pa.Schema, **options: Any) -> Iterator[Any]:
+def opened(
+    server: Opensearch, columns: pa.Schema, sink_type: Any = OpensearchSink, **options: Any
+) -> Iterator[Any]:
     """Yields a function that writes rows and returns the failures. Its `writer` is the writer."""
-    sink = sink_of(options.pop("url", server.url), **options)
+    sink = sink_of(options.pop("url", server.url), sink_type=sink_type, **options)
     sink.check_schema(columns)
     client = sink.open()
     writer = sink.writer(client, BatchId("q", 0), 0, columns)

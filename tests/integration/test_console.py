@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from made_letters import made_letters
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 from server_console import Console, OpenConsole, add_pipeline, wait_for
 from web_console import PASSWORD, listening, log_in, serious_findings, type_text
 
@@ -43,6 +46,8 @@ def console(open_console: OpenConsole, pipeline_directory: Path) -> Console:
 
 def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Path) -> None:
     file = pipeline_directory / "cafe" / "cafe.yaml"
+    state = StateDirectory(pipeline_directory / "cafe" / ".penstock" / "cafe")
+    DeadLetters(state.dead_letters).put("made", made_letters(120, "orders"))
     original = file.read_text()
     findings: list[str] = []
     with listening(console) as address:
@@ -88,6 +93,10 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
             page.get_by_role("link", name=tab).first.click()
             page.locator(".surface").first.wait_for()
             findings += serious_findings(page)
+        page.get_by_text("newest 100 of 120").wait_for()
+        page.get_by_role("button", name="Earlier dead letters").click()
+        page.get_by_role("button", name="Earlier dead letters").wait_for(state="detached")
+        assert page.locator("summary").count() == 120
     assert findings == []
 
 
@@ -128,6 +137,13 @@ def test_connections_functions_alerts_and_links(
         page.get_by_placeholder("set; leave empty to keep it").wait_for()
         assert "hunter2222" not in page.content()
 
+        page.get_by_role("link", name="Pipelines").first.click()
+        page.get_by_role("link", name="New pipeline").click()
+        page.locator(".cm-content").wait_for()
+        type_text(page, "sources:\n  a:\n    connection: shop-db\n    table: ")
+        page.keyboard.type("o")
+        page.locator(".cm-tooltip-autocomplete li", has_text="table of shop-db").click()
+        page.locator(".cm-line", has_text="table: orders").wait_for()
         page.get_by_role("link", name="Functions").click()
         page.get_by_role("button", name="New functions").click()
         page.get_by_label("Name of the file").fill("names")

@@ -1,8 +1,13 @@
-"""The loop of a user in the console: write, preview, run, find a dead letter, mend, replay."""
+"""The tutorial of the console, step by step: write, preview, run, find a dead letter, mend, replay.
+
+The texts are those of the page, and each word of it in bold is clicked. With
+PENSTOCK_UPDATE_PICTURES=1 the test takes the pictures of the page.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,20 +26,36 @@ if TYPE_CHECKING:
     from penstock.server.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.usefixtures("built_console")]
-TEXT = """
-name: prices
-sources:
-  orders: {type: files, path: "orders/*.json", format: json, schema: "id INT, price STRING"}
-transforms:
-  priced: {type: sql, sql: "SELECT id, CAST(price AS DOUBLE) AS price FROM orders"}
-sinks:
-  out: {type: files, from: priced, path: out, format: json}
-tests:
-  - name: prices are numbers
-    given: {orders: [{id: 1, price: "2.5"}]}
-    expect: {out: [{id: 1, price: 3.5}]}
-"""
-MENDED = TEXT.replace("CAST(price AS DOUBLE)", "coalesce(TRY_CAST(price AS DOUBLE), 0D)")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+class Tutorial:
+    """The page of the tutorial in a browser, and its texts."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.findings = page, list[str]()
+        text = (DOCS / "console-tutorial.md").read_text()
+        self.pipeline, line = re.findall(r"```yaml[^\n]*\n(.*?)```", text, re.DOTALL)
+        self.mended = re.sub(r"(?m)^  priced: .*\n", lambda _: line, self.pipeline)
+        self.records = re.findall(r"echo '(.*)' > orders/\d\.json", text)
+        self.steps = re.findall(r"\*\*(.+?)\*\*", text)
+        self.pictures = {*re.findall(r"images/console-tutorial-(\w+)\.png", text)}
+
+    def click(self, name: str, role: str = "button") -> None:
+        """Clicks the next word in bold of the page."""
+        assert self.steps.pop(0) == name
+        exact = role == "button" and name != "Made-up rows"
+        words = name if exact else re.compile(rf"^{name}\b")
+        self.page.get_by_role(role, name=words, exact=exact).click()  # type: ignore[arg-type]
+
+    def picture(self, name: str) -> None:
+        """Checks the accessibility of the page, and takes its picture if that is wished."""
+        self.findings += serious_findings(self.page)
+        self.pictures.remove(name)
+        file = DOCS / "images" / f"console-tutorial-{name}.png"
+        if os.environ.get("PENSTOCK_UPDATE_PICTURES") == "1":
+            self.page.screenshot(path=file)
+        assert file.is_file()
 
 
 @pytest.fixture
@@ -47,17 +68,16 @@ def server_settings(server_settings: Settings) -> Settings:
 def test_write_run_mend_and_replay(
     open_console: OpenConsole, cli: CommandLine, page: Page, server_settings: Settings
 ) -> None:
-    console = open_console()
+    console, tutorial = open_console(), Tutorial(page)
     directory = server_settings.created / "prices"
     (directory / "orders").mkdir(parents=True)
-    (directory / "orders" / "1.json").write_text('{"id": 1, "price": "2.5"}\n')
-    findings: list[str] = []
+    (directory / "orders" / "1.json").write_text(f"{tutorial.records[0]}\n")
     with listening(console) as address:
         log_in(page, address, console)
-        _create(page, findings)
-        _preview_and_test(page, findings)
-        _run(console, cli, directory)
-        _mend(page, findings)
+        _create(tutorial)
+        _preview_and_test(tutorial)
+        _run(tutorial, console, cli, directory)
+        _mend(tutorial)
         console.post(f"pipelines/{console.id('shop')}/stop")
     rows = [
         json.loads(line) for file in (directory / "out").glob("*.jsonl") for line in file.open()
@@ -65,66 +85,69 @@ def test_write_run_mend_and_replay(
     assert sorted(rows, key=lambda row: row["id"]) == [
         {"id": 1, "price": 2.5}, {"id": 2, "price": 0.0},
     ]  # fmt: skip
-    assert findings == []
+    assert (tutorial.steps, tutorial.pictures, tutorial.findings) == ([], set(), [])
 
 
-def _create(page: Page, findings: list[str]) -> None:
-    page.get_by_role("link", name="New pipeline").click()
-    page.get_by_role("button", name=re.compile("Made-up rows")).click()
+def _create(tutorial: Tutorial) -> None:
+    page = tutorial.page
+    tutorial.click("New pipeline", "link")
+    tutorial.click("Made-up rows")
     page.get_by_text("Valid", exact=True).wait_for()
     assert page.get_by_label("Name").input_value() == "generate"
-    findings += serious_findings(page)
+    tutorial.findings += serious_findings(page)
     page.get_by_label("Name").fill("prices")
-    type_text(page, TEXT.replace("format: json}", "format: jsom}"))
+    type_text(page, tutorial.pipeline.replace("format: json,", "format: jsom,"))
     page.locator(".cm-lintRange-error").first.wait_for()
-    assert page.get_by_role("button", name="Preview", exact=True).is_disabled()
+    for name in ("Preview", "Create"):
+        assert page.get_by_role("button", name=name, exact=True).is_disabled()
     page.locator(".cm-content").press("Control+.")
     page.get_by_text("Valid", exact=True).wait_for()
 
 
-def _preview_and_test(page: Page, findings: list[str]) -> None:
-    page.get_by_role("button", name="Preview", exact=True).click()
+def _preview_and_test(tutorial: Tutorial) -> None:
+    page = tutorial.page
+    tutorial.click("Preview")
     page.get_by_text("1 row of out").wait_for()
     rows = page.get_by_role("region", name="Rows of out")
     assert rows.get_by_role("cell").all_inner_texts() == ["1", "2.5"]
-    page.get_by_role("tab", name="Tests").click()
-    page.get_by_role("button", name="Run the tests").click()
+    tutorial.picture("preview")
+    tutorial.click("Tests", "tab")
+    tutorial.click("Run the tests")
     page.get_by_text("1 failed, 0 passed").wait_for()
     assert "price: 3.5" in page.get_by_role("list", name="Test cases").inner_text()
-    findings += serious_findings(page)
-    page.get_by_role("button", name="Create", exact=True).click()
+    tutorial.click("Create")
     page.get_by_role("heading", name="prices").wait_for()
 
 
-def _run(console: Console, cli: CommandLine, directory: Path) -> None:
-    """Runs the pipeline to the end of its input, with one record that fails, as in a terminal."""
-    (directory / "orders" / "2.json").write_text('{"id": 2, "price": "free"}\n')
+def _run(tutorial: Tutorial, console: Console, cli: CommandLine, directory: Path) -> None:
+    """Runs the pipeline as in a terminal, because the runs of the server are made up."""
+    assert tutorial.steps.pop(0) == "Start"
+    (directory / "orders" / "2.json").write_text(f"{tutorial.records[1]}\n")
     with ThreadPoolExecutor(1) as thread:  # the browser has an event loop in this one
         done = thread.submit(cli, directory, "run", "prices.yaml", "--quiet").result()
     assert done.returncode == 0, done.stderr
     console.await_health("complete", name="prices")
 
 
-def _mend(page: Page, findings: list[str]) -> None:
-    page.get_by_role("link", name=re.compile("Dead letters")).click()
+def _mend(tutorial: Tutorial) -> None:
+    page = tutorial.page
+    tutorial.click("Dead letters", "link")
     page.locator("summary").click()
     assert "CAST(price AS DOUBLE)" in page.get_by_label("Lines of priced").inner_text()
-    findings += serious_findings(page)
-    page.get_by_role("link", name="Mend and test on this letter").click()
+    tutorial.picture("letter")
+    tutorial.click("Mend and test on this letter", "link")
     page.get_by_text("Valid", exact=True).wait_for()
-    _try(page, "The record still fails")
-    type_text(page, MENDED)
+    tutorial.click("Test on this letter")
+    page.get_by_text("The record still fails", exact=True).wait_for()
+    type_text(page, tutorial.mended)
     page.get_by_text("Valid", exact=True).wait_for()
-    _try(page, "The record passes")
-    findings += serious_findings(page)
-    page.get_by_role("button", name="Apply", exact=True).click()
-    page.get_by_text("Applied as version 2").wait_for()
-    page.get_by_role("link", name="To the dead letters").click()
-    page.get_by_role("button", name="Replay 1").click()
-    page.get_by_role("button", name="Replay", exact=True).click()
-    page.get_by_text("1 dead letter replayed").wait_for()
-
-
-def _try(page: Page, outcome: str) -> None:
     page.get_by_role("button", name="Test on this letter").click()
-    page.get_by_text(outcome, exact=True).wait_for()
+    page.get_by_text("The record passes", exact=True).wait_for()
+    tutorial.picture("passes")
+    tutorial.click("Apply")
+    page.get_by_text("Applied as version 2").wait_for()
+    tutorial.click("To the dead letters", "link")
+    page.get_by_role("checkbox", name=re.compile("^Select (?!these)")).check()
+    tutorial.click("Replay 1")
+    tutorial.click("Replay")
+    page.get_by_text("1 dead letter replayed").wait_for()

@@ -82,6 +82,8 @@ def test_tls(tmp_path: Path) -> None:
         check(url=server.url, tls={"ca": str(authority.root), "verify_hostname": False}, **login)
         assert error_code(url=url, **login) == "tls"
         assert error_code(url=server.url, **login) == "tls"
+        other = {"url": url.replace("127.0.0.1", "127.1"), **login}
+        assert error_code(**other, tls={"ca": str(authority.root)}) == "tls"
 
 
 def test_a_server_without_tls(nats: Nats) -> None:

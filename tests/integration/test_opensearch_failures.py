@@ -12,12 +12,22 @@ import pytest
 from opensearch_writing import IDS, contents, messages, opened, sink_of
 
 from interruptions import Interruptions
-from penstock.connectors.http.opensearch import ElasticsearchSink, OpensearchSource
+from penstock.connectors.http.opensearch import (
+    ElasticsearchSink,
+    ElasticsearchSource,
+    OpensearchSink,
+    OpensearchSource,
+)
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.sdk import Read
 from servers.gate import Gate
 from servers.opensearch import Opensearch
 from servers.web import PASSWORD, USER, Web
+
+TYPES: dict[str, tuple[Any, Any]] = {
+    "opensearch": (OpensearchSink, OpensearchSource),
+    "elasticsearch": (ElasticsearchSink, ElasticsearchSource),
+}
 
 
 def test_missing_index(opensearch: Opensearch) -> None:
@@ -150,10 +160,13 @@ def test_columns_and_formats_that_are_no_documents() -> None:
     assert raised.value.code == "wrong-format"
 
 
-def test_interrupted_connections(opensearch: Opensearch) -> None:
+@pytest.mark.parametrize("name", ["opensearch", "elasticsearch"])
+def test_interrupted_connections(name: str, opensearch: Opensearch, request: Any) -> None:
+    """Elasticsearch has other requests for points in time."""
+    sink_type, source_type = TYPES[name]
     index, secret = opensearch.new_index(), "made-up-password"
     opensearch.call("PUT", f"/{index}", {"mappings": {"dynamic": False}})
-    with Gate(opensearch.port) as gate:
+    with Gate(request.getfixturevalue(name).port) as gate:
         check = Interruptions(gate, secret)
         options = check.through(
             {"url": opensearch.url}, index=index, timeout="1s", retry={"attempts": 1},
@@ -162,12 +175,11 @@ def test_interrupted_connections(opensearch: Opensearch) -> None:
 
         def write_batch(number: int) -> None:
             rows = [{"a": f"{number}-{place}", "b": "text " * 20} for place in range(20)]
-            with opened(opensearch, IDS, **options, key="{a}") as write:
+            with opened(opensearch, IDS, sink_type, **options, key="{a}") as write:
                 assert write(rows) == []
 
         def read_rows() -> list[str]:
-            config = OpensearchSource.config_type.model_validate(options)
-            source = OpensearchSource(config)
+            source = source_type(source_type.config_type.model_validate(options))
             with closing(source):
                 start = source.initial_offset()
                 return sorted(

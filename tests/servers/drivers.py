@@ -9,6 +9,8 @@ from servers.maven import fetch
 H2 = "com.h2database:h2:2.4.240"
 HSQLDB = "org.hsqldb:hsqldb:2.7.4"
 POSTGRES = "org.postgresql:postgresql:42.7.8"
+MYSQL = "com.mysql:mysql-connector-j:9.4.0"
+MARIADB = "org.mariadb.jdbc:mariadb-java-client:3.5.6"
 
 
 def driver(package: str) -> str:

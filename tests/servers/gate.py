@@ -23,6 +23,7 @@ class Gate:
         self._open: set[socket.socket] = set()
         self._passes = threading.Event()
         self._passes.set()
+        self._rejects = False
         self._lock = threading.Lock()
         self._left: float = math.inf
         self._then: Callable[[], None] = self.stop
@@ -69,6 +70,10 @@ class Gate:
         """What was held is passed on."""
         self._passes.set()
 
+    def reject(self) -> None:
+        """Closes new connections, as a server does beyond its limit of connections."""
+        self._rejects = True
+
     def after(self, count: int, action: Callable[[], None]) -> None:
         """Calls `stop`, `drop` or `pause` once `count` more bytes have passed."""
         with self._lock:
@@ -79,6 +84,7 @@ class Gate:
         with self._lock:
             self._left = math.inf
         self.resume()
+        self._rejects = False
         if self._listener is None:
             self.start()
 
@@ -86,6 +92,9 @@ class Gate:
         with suppress(OSError):
             while True:
                 near, _ = listener.accept()
+                if self._rejects:
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self._target))
                 for pair in ((near, far), (far, near)):
                     threading.Thread(target=self._pass_on, args=pair, daemon=True).start()

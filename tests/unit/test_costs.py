@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 
 import pytest
@@ -22,3 +23,18 @@ def test_costs_are_measured_after_modules_were_missing(monkeypatch: pytest.Monke
         assert time.monotonic() < deadline
         time.sleep(0.01)
     measured._ended.set()
+
+
+def test_threads_have_costs_of_their_own() -> None:
+    usage = costs.Usage(descendants=False)
+
+    def compute() -> None:
+        end = time.thread_time() + 0.2
+        while time.thread_time() < end:
+            pass
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    thread.join()
+    used = usage.since_last()
+    assert used["threads"] > 0.1 > used["tests"]

@@ -1,6 +1,6 @@
 /** Queries and changes of pipelines, cached by TanStack Query. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api } from "./client";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { api, query } from "./client";
 import type { Detail, Run, Summary, Version } from "./types";
 
 export const pipelinePath = (id: string) => `/pipelines/${encodeURIComponent(id)}`;
@@ -21,11 +21,17 @@ export function useVersions(id: string) {
   });
 }
 
+const RUNS = 50;
+
 export function useRuns(id: string) {
-  return useQuery({
+  return useInfiniteQuery({
     queryKey: ["runs", id],
-    queryFn: ({ signal }) => api.get<Run[]>(`${pipelinePath(id)}/runs`, signal),
-    refetchInterval: 5000,
+    queryFn: ({ pageParam, signal }) =>
+      api.get<Run[]>(`${pipelinePath(id)}/runs${query({ limit: RUNS, before: pageParam })}`, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => (page.length < RUNS ? null : (page.at(-1)?.id ?? null)),
+    select: (found) => found.pages.flat(),
+    refetchInterval: (each) => ((each.state.data?.pages.length ?? 0) > 1 ? false : 5000),
   });
 }
 

@@ -140,6 +140,8 @@ export interface Letters {
   places: Record<string, { file: string; line: number } | null>;
   counts: { node: string; code: string; count: number }[];
   letters: Letter[];
+  /** The place of the next page; null at the end. */
+  next: string | null;
 }
 export type Right = "view" | "data" | "operate" | "edit" | "admin";
 export const RIGHTS: Right[] = ["view", "data", "operate", "edit", "admin"];

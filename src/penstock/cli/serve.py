@@ -64,6 +64,14 @@ Networks = Annotated[
         "127.0.0.0/8; may be repeated.",
     ),
 ]  # fmt: skip
+Paths = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        name="--allow-path", metavar="DIR",
+        help="A directory, beside that of the pipelines, whose files pipelines may name; may be "
+        "repeated.",
+    ),
+]  # fmt: skip
 KeyCommand = Annotated[
     str | None,
     Parameter(metavar="COMMAND", help="A command that prints the keys of secrets."),
@@ -87,6 +95,7 @@ def serve(
     otlp_endpoint: OtlpEndpoint = None,
     python: Python = True,
     allow_network: Networks = (),
+    allow_path: Paths = (),
     key_command: KeyCommand = None,
 ) -> None:
     """Serve the pipelines of a directory: an API that starts, stops, changes and watches them.
@@ -97,6 +106,7 @@ def serve(
 
       penstock serve pipelines
       penstock serve pipelines --env SHOP_PASSWORD --env KAFKA_BROKERS
+      penstock serve pipelines --allow-path /data/orders
     """
     try:
         from penstock.server import server
@@ -120,9 +130,19 @@ def serve(
         root, (data or root / ".penstock" / "server").absolute(), host, port,
         store or os.environ.get("PENSTOCK_STORE") or None, tuple(env), python,
         frozenset(allow_host), tls_cert, tls_key, otlp_endpoint, key_command,
-        _checked(allow_network),
+        _checked(allow_network), tuple(map(_directory, allow_path)),
     )  # fmt: skip
     server.serve(settings, log.make(), lambda started: _print_start(settings, started))
+
+
+def _directory(path: Path) -> Path:
+    """Returns an absolute path. Raises UserError for a path that is no directory."""
+    if not path.is_dir():
+        raise UserError(
+            f"--allow-path: the directory {path} does not exist", code="missing-file",
+            hint="Create the directory, or name another one.",
+        )  # fmt: skip
+    return path.absolute()
 
 
 def _checked(networks: tuple[str, ...]) -> tuple[str, ...]:

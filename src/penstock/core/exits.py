@@ -38,7 +38,7 @@ def exception_text(error: BaseException) -> str:
 
     The message of an exception of the user is computed by code of the user, which may fail too.
     """
-    message = _message(error)
+    message = _message(error) or ("out of memory" if isinstance(error, MemoryError) else "")
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 

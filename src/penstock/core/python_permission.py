@@ -10,6 +10,7 @@ import os
 
 from penstock.core.errors import PlanError
 from penstock.core.location import Location
+from penstock.core.permission_errors import not_permitted
 
 VARIABLE = "PENSTOCK_NO_PYTHON"
 CODE = "python-rejected"
@@ -24,6 +25,14 @@ def python_permitted() -> bool:
 def refusal(what: str, where: Location | None = None) -> PlanError:
     """Returns the error of Python code that is not permitted."""
     return PlanError(f"{what} is not permitted on this server", code=CODE, where=where, hint=HINT)
+
+
+def require_no_packages(packages: list[str]) -> list[str]:
+    """Returns Maven coordinates of jars, which are code of others. Raises PydanticCustomError."""
+    if packages and not python_permitted():
+        hint = "ask the operator for the jar in a permitted directory, and name it in jars"
+        raise not_permitted("packages are not permitted on this server", CODE, hint)
+    return packages
 
 
 def require_python(what: str) -> None:

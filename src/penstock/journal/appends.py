@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from penstock.core.errors import StateError
-from penstock.journal.message import Message
+from penstock.journal.message import Messages
 
 
 class Append(NamedTuple):
     """Messages in one piece, and the future of their acknowledgement."""
 
-    messages: Sequence[Message]
+    messages: Messages
     size: int
     future: asyncio.Future[None] | None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _OVERHEAD = 64
 """The estimated size of a message without its payload, in bytes."""
@@ -31,13 +32,23 @@ class Message(NamedTuple):
     metadata: Mapping[str, Any] = MappingProxyType({})
 
 
-def bound_messages(messages: Sequence[Message], max_size: int | None) -> Sequence[Message]:
+Messages: TypeAlias = Sequence[Message] | pa.RecordBatch
+"""Messages, or rows of them with the columns of the metadata and `payload`."""
+
+
+def bound_messages(messages: Messages, max_size: int | None) -> Messages:
     """Replaces messages whose payload exceeds `max_size`: the head of the payload remains.
 
-    The metadata is bounded as well. The size of both is the value of `REJECTED_SIZE`.
+    The metadata is bounded as well, that of rows only beside a large payload. The size of both is
+    the value of `REJECTED_SIZE`.
     """
     if max_size is None:
         return messages
+    if isinstance(messages, pa.RecordBatch):
+        largest = pc.max(pc.binary_length(messages.column("payload"))).as_py()
+        if largest is None or largest <= max_size:
+            return messages
+        messages = [Message(row.pop("payload"), row) for row in messages.to_pylist()]
     metadata, metadata_size = None, 0
     bounded = []
     max_metadata_size = max(max_size, _MAX_METADATA_BYTES)
@@ -78,20 +89,44 @@ def _extent_of_all(values: Iterable[Any]) -> int:
     return size
 
 
-def size_of(messages: Sequence[Message]) -> int:
+def size_of(messages: Messages) -> int:
     """Returns the estimated size of messages in bytes."""
+    if isinstance(messages, pa.RecordBatch):
+        return int(messages.column("payload").nbytes) + _OVERHEAD * len(messages)
     return sum(len(message.payload or b"") + _OVERHEAD for message in messages)
 
 
-def to_batch(messages: Sequence[Message], schema: pa.Schema) -> pa.RecordBatch:
-    """Returns the messages as rows, with the current time in `received`."""
-    columns = [_column(messages, field) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def to_batch(parts: Iterable[Messages], schema: pa.Schema) -> pa.RecordBatch:
+    """Returns parts of messages as rows, with the current time in `received`."""
+    batches = [
+        pa.RecordBatch.from_arrays([_column(part, field) for field in schema], schema=schema)
+        for part in _joined(parts)
+    ]
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _column(messages: Sequence[Message], field: pa.Field) -> pa.Array:
-    if field.name == "payload":
-        return pa.array([message.payload for message in messages], pa.binary())
+def _joined(parts: Iterable[Messages]) -> Iterator[Messages]:
+    """Yields rows as they are, and messages between them together."""
+    messages: list[Message] = []
+    for part in parts:
+        if not isinstance(part, pa.RecordBatch):
+            messages += part
+            continue
+        if messages:
+            yield messages
+        yield part
+        messages = []
+    if messages:
+        yield messages
+
+
+def _column(messages: Messages, field: pa.Field) -> pa.Array:
     if field == RECEIVED:
         return pa.repeat(pa.scalar(time.time_ns() // 1000, RECEIVED.type), len(messages))
+    if isinstance(messages, pa.RecordBatch):
+        if field.name not in messages.schema.names:
+            return pa.nulls(len(messages), field.type)
+        return messages.column(field.name).cast(field.type)
+    if field.name == "payload":
+        return pa.array([message.payload for message in messages], pa.binary())
     return pa.array([message.metadata.get(field.name) for message in messages], field.type)

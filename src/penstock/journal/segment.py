@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -32,6 +32,8 @@ _HEADER = struct.Struct("<II")
 _FRAME = struct.Struct("<IIQI")
 _SUMMED = struct.Struct("<QI")
 _DIGITS = 20
+GROUP_BYTES = 4 << 20
+"""The maximum size of frames that are read as one batch."""
 
 
 class Frame(NamedTuple):
@@ -133,18 +135,25 @@ class Segment:
     def read(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yields batches from `start` to before `end`, each with the position of its first record.
 
-        Raises StateError if a frame is corrupt.
+        Small frames are one batch: to convert a batch takes as long as to convert hundreds of
+        records. Raises StateError if a frame is corrupt.
         """
         with self.path.open("rb") as file:
             schema = self._schema(file)
-            for frame in self.frames():
-                if frame.end <= start:
-                    continue
-                if frame.first >= end:
-                    return
-                batch = self._batch(file, frame, schema)
-                offset, stop = max(start - frame.first, 0), min(end, frame.end) - frame.first
-                yield frame.first + offset, batch.slice(offset, stop - offset)
+            for frames in _grouped(self._frames_of(start, end)):
+                first, last = frames[0].first, frames[-1].end
+                batches = [self._batch(file, frame, schema) for frame in frames]
+                batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+                offset, stop = max(start - first, 0), min(end, last) - first
+                yield first + offset, batch.slice(offset, stop - offset)
+
+    def _frames_of(self, start: int, end: int) -> Iterator[Frame]:
+        """Yields the frames with records from `start` to before `end`."""
+        for frame in self.frames():
+            if frame.first >= end:
+                return
+            if frame.end > start:
+                yield frame
 
     def _batch(self, file: IO[bytes], frame: Frame, schema: pa.Schema) -> pa.RecordBatch:
         file.seek(frame.offset - _FRAME.size)
@@ -156,6 +165,20 @@ class Segment:
                 code="corrupt-journal",
             )
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+
+
+def _grouped(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
+    """Yields consecutive frames of at most `GROUP_BYTES` together, or one larger frame."""
+    group: list[Frame] = []
+    size = 0
+    for frame in frames:
+        if group and size + frame.length > GROUP_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(frame)
+        size += frame.length
+    if group:
+        yield group
 
 
 def _encode_header(schema: pa.Schema) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -19,7 +19,7 @@ from penstock.journal.appends import Append, complete
 from penstock.journal.bounds import DEFAULT_BOUNDS, Bounds
 from penstock.journal.lock import acquire_lock
 from penstock.journal.mark import Mark
-from penstock.journal.message import Message, bound_messages, size_of, to_batch
+from penstock.journal.message import Messages, bound_messages, size_of, to_batch
 from penstock.journal.segment import Segment, encode_frame, list_segments
 from penstock.journal.starts import add_start
 
@@ -83,7 +83,7 @@ class Journal:
         self._disk = self._disk_size()
         return self._disk + self._waiting_size >= self._bounds.size
 
-    async def append(self, messages: Sequence[Message]) -> None:
+    async def append(self, messages: Messages) -> None:
         """Appends messages and returns when they are durable and may be acknowledged.
 
         The messages are contiguous, in the order of calls. Waits while the journal is full. Raises
@@ -95,7 +95,7 @@ class Journal:
             await self._append_in_turn(messages, future)
             await future
 
-    async def take(self, messages: Sequence[Message]) -> None:
+    async def take(self, messages: Messages) -> None:
         """Appends messages without acknowledgement; waits only while the journal is full.
 
         Raises the errors of `append`.
@@ -104,7 +104,7 @@ class Journal:
         if messages:
             await self._append_in_turn(messages, None)
 
-    def offer(self, messages: Sequence[Message]) -> bool:
+    def offer(self, messages: Messages) -> bool:
         """Appends messages without waiting.
 
         Returns False and counts the messages as lost if the journal is full. Raises StateError
@@ -134,7 +134,7 @@ class Journal:
         self._lock.close()
 
     async def _append_in_turn(
-        self, messages: Sequence[Message], future: asyncio.Future[None] | None
+        self, messages: Messages, future: asyncio.Future[None] | None
     ) -> None:
         size = size_of(messages)
         if size > self._bounds.size:
@@ -211,12 +211,11 @@ class Journal:
         yield part
 
     def _write(self, part: list[Append]) -> None:
-        rows = [message for append in part for message in append.messages]
-        batch = to_batch(rows, self._schema)
+        batch = to_batch((append.messages for append in part), self._schema)
         frame = encode_frame(batch, self._position)
         self._file.write(frame)
         self._disk += len(frame)
-        self._position += len(rows)
+        self._position += batch.num_rows
         self._file.flush()
         if self._time_to_sync() in (None, 0.0):
             self._sync()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
+from penstock.core.paths import check_settings
 from penstock.core.secret import Secret
 
 
@@ -21,3 +22,5 @@ Property = Annotated[
     WithJsonSchema({"anyOf": [{"type": kind} for kind in ("string", "number", "boolean")]}),
 ]
 """The value of a property of a client library, which may be a secret."""
+Properties = Annotated[dict[str, Property], AfterValidator(check_settings)]
+"""Properties of a client library by name."""

@@ -14,6 +14,8 @@ from penstock.core.errors import Permanent, StateError, UserError
 from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
+from penstock.core.path_permission import VARIABLE as PERMITTED_PATHS
+from penstock.core.path_permission import setting_of
 from penstock.core.python_permission import VARIABLE as NO_PYTHON
 from penstock.plan.plugins import SERVER_FUNCTIONS
 from penstock.runtime.event_log import EventLog
@@ -176,7 +178,10 @@ def child_environment(settings: Settings, environment: Mapping[str, str]) -> dic
         for name, text in environment.items()
         if name.startswith("PENSTOCK_") and name not in WITHHELD
     }
-    server = {SERVER_FUNCTIONS: str(settings.functions)}
+    server = {
+        SERVER_FUNCTIONS: str(settings.functions),
+        PERMITTED_PATHS: setting_of(settings.permitted_paths, [settings.data]),
+    }
     if not settings.python:
         server[NO_PYTHON] = "1"
     return {**own, **found, **server, **variables(settings.otlp_endpoint)}

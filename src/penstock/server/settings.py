@@ -18,7 +18,8 @@ class Settings:
     that runs inherit. `python` is whether pipelines may contain Python code. `hosts` are further
     names of the server in the header Host. `otlp_endpoint` is the base URL to which the server and
     its runs export their telemetry. `key_command` prints the keys of secrets. `networks`
-    are those that tests of connections may reach although they are special. `command` is the
+    are those that tests of connections may reach although they are special. `paths` are further
+    directories of files that pipelines may name. `command` is the
     beginning of the command line of runs, `session_command` the command line of workers with a
     Spark session.
     """
@@ -36,6 +37,7 @@ class Settings:
     otlp_endpoint: str | None = None
     key_command: str | None = None
     networks: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
     command: tuple[str, ...] = (sys.executable, "-m", "penstock")
     session_command: tuple[str, ...] = (sys.executable, "-m", "penstock.server.live.session_worker")
 
@@ -43,6 +45,11 @@ class Settings:
     def created(self) -> Path:
         """The directory of the pipelines that the API creates."""
         return self.data / "pipelines"
+
+    @property
+    def permitted_paths(self) -> tuple[Path, ...]:
+        """The directories of the files that pipelines may name, without the data of the server."""
+        return self.directory, self.created, *self.paths
 
     @property
     def functions(self) -> Path:

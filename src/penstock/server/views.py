@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -117,20 +118,27 @@ class Views:
             return self._files.read(entry.file) if entry is not None else None
         return None
 
-    def runs(self, id: str) -> list[dict[str, Any]]:
-        """Returns the runs of a pipeline, last first, with version and author if known."""
+    def runs(
+        self, id: str, *, before: str | None = None, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Returns the last runs of a pipeline, or those before a run, last first.
+
+        They have version and author if known. Raises UserError for an unknown run.
+        """
         supervised = self._supervisor.find(self._pipelines.get(id).id)
         finished = supervised.status.runs if supervised and supervised.status else ()
         starts = {start.run: start for start in self._pipelines.starts(id)}
         known = [_run(run, starts.get(run.id)) for run in finished]
         current = [start for run, start in starts.items() if not start.ended]
         ids = {run["id"] for run in known}
-        return [
+        runs = [
             *({"id": start.run, "began": start.time, "ended": None, "ending": None, "errors": {},
                "pipeline_version": start.version, "author": start.author}
               for start in current if start.run not in ids),
             *known,
         ]  # fmt: skip
+        first = _index_after(runs, before)
+        return runs[first : None if limit is None else first + limit]
 
     def batches(
         self, id: str, *, query: str | None, before: int | None, limit: int
@@ -180,6 +188,18 @@ def _health(pipeline: StoredPipeline, supervised: Supervised | None) -> Health:
     if supervised.ends(pipeline):
         return Health("stopping", supervised.health.since)
     return supervised.health
+
+
+def _index_after(runs: Sequence[dict[str, Any]], before: str | None) -> int:
+    """Returns the index of the first run of a page."""
+    if before is None:
+        return 0
+    for index, run in enumerate(runs, 1):
+        if run["id"] == before:
+            return index
+    raise UserError(
+        f'the pipeline has no run "{before}"', code="no-run", hint="Read the first page again."
+    )
 
 
 def _run(run: FinishedRun, start: Start | None) -> dict[str, Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from penstock.core.paths import UserPath
+from penstock.core.paths import UserPath, check_settings
+from penstock.core.permission_errors import not_permitted
+from penstock.core.python_permission import CODE, HINT, python_permitted, require_no_packages
 from penstock.core.retry import Backoff
 from penstock.core.secret import Secret
 from penstock.core.units import ByteSize, Duration, PositiveDuration, byte_count
 from penstock.spec.model_types import StrictModel
 
+T = TypeVar("T")
 _MASTER = r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn"
 
 
@@ -52,6 +55,23 @@ Heap = Annotated[
     WithJsonSchema({"type": "string", "examples": ["auto", "2g", "1500 MB"]}),
 ]
 """The size of a heap, or `auto`."""
+
+
+_SETTING_OF_CODE = re.compile(
+    r"spark\.(?:jars|files|archives|plugins|submit\.|extraListeners|executorEnv|pyspark\."
+    r"|sql\.(?:extensions|catalog|queryExecutionListeners|streaming\.streamingQueryListeners)"
+    r"|.*(?:JavaOptions|ClassPath|LibraryPath)$)",
+    re.IGNORECASE,
+)
+"""Names of settings that load code, or change the processes that run it."""
+
+
+def _check_code(settings: dict[str, T]) -> dict[str, T]:
+    """Returns Spark settings. Raises PydanticCustomError for code that is not permitted."""
+    found = [name for name in settings if _SETTING_OF_CODE.match(name)]
+    if found and not python_permitted():
+        raise not_permitted(f"{found[0]} is not permitted on this server", CODE, HINT)
+    return settings
 
 
 class Restart(Backoff):
@@ -164,7 +184,7 @@ class Runtime(StrictModel):
     the rows. By default rows stay for ever. Rows are removed while other rows arrive, up to a
     twentieth of the time later.
     """
-    packages: list[str] = []
+    packages: Annotated[list[str], AfterValidator(require_no_packages)] = []
     """Maven coordinates of jars for Spark."""
     java: Literal["bundled", "system"] = "bundled"
     """The Java runtime: the bundled one or that of the system."""
@@ -176,7 +196,11 @@ class Runtime(StrictModel):
     total). Heaps of other running pipelines count as not available. `penstock explain` shows the
     size.
     """
-    spark: dict[str, str | int | float | bool] = {}
+    spark: Annotated[
+        dict[str, str | int | float | bool],
+        AfterValidator(check_settings),
+        AfterValidator(_check_code),
+    ] = {}
     """Spark settings, passed to Spark unchanged."""
     restart: Restart = Restart()
     """Restart of failed queries."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence as List
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.permission_errors import NOT_PERMITTED
 from penstock.core.secret import redact_urls
 from penstock.core.text import nearest, shorten
 from penstock.spec.source_map import SourceValue, Substitution
@@ -111,6 +112,8 @@ def _phrase(details: dict[str, Any]) -> Phrase:
         bound = context.get("min_length", context.get("max_length", 0))
         text = _SMALL_BOUNDS.get((kind, bound))
         return Phrase(text or _BOUNDS[kind].format(**context), "invalid-value")
+    if kind == NOT_PERMITTED:
+        return Phrase(context["text"], context["code"], free=True, foreign=True)
     message = str(context["error"]) if "error" in context else str(details["msg"])
     if kind not in _FREE:
         message = message.replace("Input should be", "expected")
@@ -154,6 +157,8 @@ def describe_found(value: SourceValue | None) -> str:
 def suggest_fix(details: List[dict[str, Any]], value: SourceValue | None) -> str | None:
     """Returns a hint for a wrong value, or None."""
     kinds = {str(detail["type"]) for detail in details}
+    if NOT_PERMITTED in kinds:
+        return next(str(each["ctx"]["hint"]) for each in details if each["type"] == NOT_PERMITTED)
     if value is not None and value.is_list and kinds <= _MAPS:
         if value.inline:
             return None

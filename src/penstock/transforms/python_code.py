@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.core.errors import OptionError, PlanError
 from penstock.core.exits import exception_text, exits_as_exceptions
+from penstock.core.path_permission import check_path
 from penstock.core.python_permission import require_python
 from penstock.core.text import did_you_mean
 
@@ -70,8 +71,8 @@ def import_function(function: str, base: Path) -> Any:
     module_name, _, name = function.partition(":")
     if str(base) not in sys.path:
         sys.path.append(str(base))
+    path = module_path(function, base)
     try:
-        path = module_path(function, base)
         with exits_as_exceptions(KeyboardInterrupt):
             if path.is_file():
                 module = _import_file(str(path), path.stat().st_mtime_ns)
@@ -92,9 +93,14 @@ def import_function(function: str, base: Path) -> Any:
 
 
 def module_path(function: str, base: Path) -> Path:
-    """Returns the path of the module of `module:name` if it is in a directory."""
+    """Returns the path of the module of `module:name` if it is in a directory.
+
+    Raises SpecError for a path that the server does not permit.
+    """
     module_name = function.partition(":")[0]
-    return base.joinpath(*module_name.split(".")).with_suffix(".py")
+    path = base.joinpath(*module_name.split(".")).with_suffix(".py")
+    check_path(path)
+    return path
 
 
 def modified_time(function: str, base: Path) -> int | None:

@@ -121,6 +121,7 @@ def test_decimals_at_their_ends() -> None:
         (516, Permanent, "authentication"), (497, Permanent, "authorization"),
         (164, Permanent, "authorization"), (81, Permanent, "unknown-database"),
         (62, Permanent, "rejected"), (241, Transient, "busy"), (252, Transient, "busy"),
+        (202, Transient, "busy"),
         (159, Transient, "busy"), (242, Transient, "busy"), (469, Rejected, "rejected"),
     ],
 )  # fmt: skip

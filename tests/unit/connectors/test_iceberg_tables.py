@@ -399,7 +399,7 @@ def test_errors_name_the_option(options: Any, tmp_path: Path) -> None:
     wrong = {**options["catalog"], "path": str(tmp_path / "file" / "db")}
     with pytest.raises(Permanent, match="not a directory"):
         sink(options, catalog=wrong).check()
-    catalog = options["catalog"]
+    catalog, https = options["catalog"], {"type": "rest", "url": "https://h"}
     for more, message in (
         ({"table": "orders"}, "expected a namespace and a table"),
         ({"catalog": {**catalog, "url": "postgresql://x/y"}}, "either path or url"),
@@ -407,6 +407,11 @@ def test_errors_name_the_option(options: Any, tmp_path: Path) -> None:
         ({"catalog": {**catalog, "properties": {"token": "x"}}}, "token is set by another option"),
         ({"table_properties": {"format-version": "3"}}, "expected format-version 2"),
         ({"catalog": {"type": "rest", "url": "http://u:p@h"}}, "expected the user in auth"),
+        ({"catalog": {"type": "rest", "url": "http://h", "tls": True}}, "URL with a TLS scheme"),
+        (
+            {"catalog": {**https, "tls": {"verify_hostname": False}}},
+            "verify_hostname: false requires tls.verify: false",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             sink(options, **more)

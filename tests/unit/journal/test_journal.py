@@ -17,7 +17,7 @@ import pytest
 from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.journal.message import size_of
-from penstock.journal.segment import list_segments
+from penstock.journal.segment import GROUP_BYTES, list_segments
 
 SCHEMA = pa.schema([("payload", pa.binary()), ("topic", pa.string()), ("qos", pa.int32())])
 LARGE = Bounds()
@@ -89,6 +89,16 @@ def test_parts_of_frames_with_several_records(tmp_path: Path) -> None:
     for start in range(8):
         for end in range(start + 1, 9):
             assert numbers(tmp_path, start, end) == list(range(start, end))
+
+
+def test_small_appends_are_read_as_one_batch(tmp_path: Path) -> None:
+    """The conversion of a batch for each append would take minutes of a stream of transactions."""
+    written(tmp_path, range(500))
+    with Journal(tmp_path, SCHEMA) as writer:
+        append(writer, range(500, 503), GROUP_BYTES)
+    batches = [batch.num_rows for _, batch in JournalReader(tmp_path).read(0, 503)]
+    assert batches == [500, 1, 1, 1]
+    assert numbers(tmp_path, 7, 499) == [*range(7, 499)]
 
 
 def test_a_frame_of_another_position_is_the_end(tmp_path: Path) -> None:

@@ -13,6 +13,13 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from made_letters import made_letters
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
+from server_console import PIPELINE as SERVED
+from server_console import Console
+from web_console import listening
+
 pytestmark = pytest.mark.slow
 PIPELINE = """\
 name: shop
@@ -55,9 +62,11 @@ class Assistant:
         return str(found.content[0].text)  # type: ignore[union-attr]
 
 
-def session(*words: str, test: Callable[[Assistant], Coroutine[Any, Any, None]]) -> None:
+def session(
+    *words: str, test: Callable[[Assistant], Coroutine[Any, Any, None]], **variables: str
+) -> None:
     command = ["-m", "penstock", "mcp", *words]
-    environment = {**os.environ, "DB_PASSWORD": "hunter2"}
+    environment = {**os.environ, "DB_PASSWORD": "hunter2", **variables}
     parameters = StdioServerParameters(command=sys.executable, args=command, env=environment)
 
     async def body() -> None:
@@ -126,3 +135,54 @@ def test_writing(directory: Path) -> None:
             assert "no path" in await assistant.error("write_pipeline", name=path, text=new)
 
     session(str(directory), "--allow-writes", test=test)
+
+
+@pytest.mark.usefixtures("static_checks")
+def test_pipelines_of_a_server(console: Console, pipeline_directory: Path) -> None:
+    """The tools over a server that listens, with the rights of two tokens."""
+    own = console.client.headers["Authorization"].removeprefix("Bearer ")
+    body = {"name": "few", "rights": ["view", "edit"]}
+    few = console.post("me/tokens", body, status=201)["token"]
+    state = StateDirectory(pipeline_directory / "shop" / ".penstock" / "shop")
+    text = SERVED.format(name="shop")
+
+    async def look(assistant: Assistant) -> None:
+        tools = await assistant.tools()
+        assert not tools & (WRITES | {"preview_node", "test_pipeline", "start_pipeline"})
+        (found,) = await assistant.call("list_pipelines")
+        assert (found["name"], found["health"]["state"]) == ("shop", "stopped")
+        assert (await assistant.call("read_pipeline", name="shop"))["text"] == text
+        explained = await assistant.call("explain_pipeline", name="shop")
+        assert [each["name"] for each in explained["nodes"]] == ["orders", "out"]
+        wrong = await assistant.call(
+            "check_pipeline", name="shop", text=text.replace("generate", "generat")
+        )
+        (error,) = wrong["errors"]
+        assert (error["code"], error["line"]) == ("unknown-type", 4)
+        assert "shop" in await assistant.error("read_pipeline", name="shp")
+        forbidden = await assistant.error("list_dead_letters", name="shop")
+        assert "does not have the right data" in forbidden
+        assert few not in forbidden
+
+    async def change(assistant: Assistant) -> None:
+        assert await assistant.tools() >= WRITES | {"start_pipeline", "stop_pipeline"}
+        broken = text.replace("generate", "generat")
+        assert "generat" in await assistant.error("write_pipeline", name="shop", text=broken)
+        written = {"text": f"{text}# 2", "note": "by an assistant"}
+        assert (await assistant.call("write_pipeline", name="shop", **written))["number"] == 2
+        new = await assistant.call("write_pipeline", name="cafe", text=SERVED.format(name="cafe"))
+        assert new["name"] == "cafe"
+        await assistant.call("start_pipeline", name="shop")
+        await asyncio.to_thread(console.await_health, "running")
+        await assistant.call("stop_pipeline", name="shop")
+        await asyncio.to_thread(console.await_health, "stopped")
+        DeadLetters(state.dead_letters).put("made", made_letters(3, "orders"))
+        page = await assistant.call("list_dead_letters", name="shop", limit=2)
+        assert (page["total"], len(page["letters"])) == (3, 2)
+
+    with listening(console) as url:
+        session("--server", url, test=look, PENSTOCK_TOKEN=few)
+        session("--server", url, "--allow-writes", test=change, PENSTOCK_TOKEN=own)
+    authors = [each["author"] for each in console.get(f"pipelines/{console.id()}/versions")]
+    assert authors == ["admin", "file"]
+    assert {"apply", "start", "stop"} <= {each["action"] for each in console.get("audit")}

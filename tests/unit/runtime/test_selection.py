@@ -6,11 +6,13 @@ import datetime as dt
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from made_letters import DAY, made_letters
 from penstock.core.errors import UserError
 from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
-from penstock.runtime.dead_letters.selection import Count, Selection
+from penstock.runtime.dead_letters.selection import MAX_PAGE_BYTES, Count, Page, Selection
 
 
 def letter(number: int, node: str, code: str) -> dict[str, Any]:
@@ -69,3 +71,38 @@ def test_the_latest_comes_first() -> None:
     assert [each.id[:2] for each in newest(2)] == ["04", "03"]
     assert [each.id[:2] for each in newest(9)] == ["04", "03", "02", "01"]
     assert newest(0) == []
+
+
+def test_pages_of_many_letters() -> None:
+    """All letters once, newest first, also while letters of a page are removed."""
+    count = 200_000
+    table = made_letters(count)
+    found: list[str] = []
+    before, pages = None, 0
+    while pages == 0 or before is not None:
+        letters = Selection().select(table)
+        page = letters.page(1000, before)
+        found += [each.id for each in page.letters]
+        before, pages = page.next, pages + 1
+        if pages == 3:  # the last letter of the page is removed
+            table = table.filter(pc.not_equal(table.column("id"), found[-1]))
+        if pages == 5:
+            break
+    assert found[:2] == [f"{count - 1:09}", f"{count - 2:09}"]
+    assert found == sorted(found, reverse=True)
+    assert len({*found}) == len(found) == 5000
+    assert letters.page(10, f"{DAY}-{1:09}").next is None
+
+
+def test_pages_of_large_letters() -> None:
+    letters = Selection().select(made_letters(5, payload=b"x" * (MAX_PAGE_BYTES // 2 + 1)))
+    first = letters.page(1000)
+    assert [len(first.letters), len(letters.page(1000, first.next).letters)] == [1, 1]
+    assert Selection().select(made_letters(0)).page(10) == Page([], None)
+
+
+@pytest.mark.parametrize("place", ["", "x", "-1-a", "9" * 30 + "-a", "½-a"])
+def test_a_place_that_is_none(place: str) -> None:
+    with pytest.raises(UserError) as error:
+        Selection().select(LETTERS).page(1, place)
+    assert error.value.code == "invalid-request"

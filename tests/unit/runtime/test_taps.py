@@ -102,7 +102,8 @@ def test_a_batch_is_copied_once_a_second(
 @pytest.mark.parametrize(
     ("node", "code", "hint"),
     [("lage", "unknown-node", 'did you mean "large"?'),
-     ("early", "no-tap", "Tap one of counts, large, orders.")],
+     ("early", "no-tap", 'Tap counts, the next node whose rows are in a batch, or preview "early" '
+      "in the editor.")],
 )  # fmt: skip
 def test_nodes_without_a_tap(
     state: StateDirectory, taps: RunTaps, plan: Plan, node: str, code: str, hint: str

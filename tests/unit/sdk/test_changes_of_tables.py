@@ -30,6 +30,7 @@ from penstock.sdk.database.changes import (
     metadata_of,
     receiver,
 )
+from penstock.sdk.database.changes.payloads import payloads_of, texts_of_payloads
 from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import (
     change_payload,
@@ -130,6 +131,120 @@ def receive(tmp_path: Path) -> Callable[..., list[Any]]:
     return receive
 
 
+def test_columns_of_changes_are_the_same_payloads() -> None:
+    texts = [
+        'née "x" \\ \n \x01 \u2028 😀',
+        "",
+        None,
+        '{"bytes": 0}',
+        "2020-01-01T00:00:00Z",
+        "1e400",
+    ]
+    rows = pa.record_batch({'a "b"\\': texts, "k": texts[::-1], "n": pa.nulls(6, pa.string())})
+    operations = pa.array(["i", "u", "d"] * 2)
+    payloads = payloads_of(operations, rows).to_pylist()
+    expected = zip(operations.to_pylist(), rows.to_pylist(), strict=True)
+    assert payloads == [change_payload(Operation(each), row) for each, row in expected]
+    assert texts_of_payloads(payloads, rows.schema.names) == (operations, rows)
+    found = texts_of_payloads(payloads, ["k", "added"])
+    assert found is not None and found[1].to_pydict() == {"k": texts[::-1], "added": [None] * 6}
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"x", b"1", b'{"op": "i"}', b'{"op": "i", "row": {"k": 1}}',
+                b'{"op": "i", "row": {}} {"op": "i", "row": {}}'],
+)  # fmt: skip
+def test_payloads_that_are_no_changes(payload: bytes) -> None:
+    """They are parsed one by one, which finds them."""
+    valid = b'{"op": "i", "row": {"k": "1"}}'
+    assert texts_of_payloads([valid, payload, valid], ["k"]) is None
+
+
+def test_rows_by_columns_are_journaled_in_order(tmp_path: Path) -> None:
+    """Rows before and after them are added one by one; those that the journal has are left out."""
+    first, second = (Transaction(n, f"at {n}", f"t{n}", None) for n in (10, 20))
+    rows = pa.record_batch({"k": ["2", "3", "4"], "v": ["b", None, "d"]})
+    with Journal(tmp_path, COLUMNS, Bounds(message=1 << 10)) as journal:
+        table = Table(tmp_path, journal, [])
+        table.described = pa.schema([("k", pa.string()), ("v", pa.string())])
+
+        async def add() -> None:
+            await table.change(first, INSERT, None, {"k": "1", "v": "a"})
+            await table.add_rows(
+                [first, second, second], [2, 1, 2], pa.array(["i", "i", "d"]), rows
+            )
+            await table.add_part(second, 3, UPDATE, {"k": "5", "v": "e"}, None)
+            large = pa.record_batch({"k": ["5", "6"], "v": ["e", "x" * 2000]})
+            await table.add_rows([second] * 2, [3, 4], pa.array(["u", "u"]), large)
+            await table.add_rows([second] * 2, [3, 4], pa.array(["u", "u"]), large)
+            await table.flush()
+
+        asyncio.run(add())
+    ((_, batch),) = JournalReader(tmp_path).read(0, 6)
+    found = batch.select(["lsn", "transaction", "commit", "number", "snapshot"]).to_pydict()
+    assert [*zip(*found.values(), strict=True)] == [
+        ("at 10", "t10", 10, 1, False), ("at 10", "t10", 10, 2, False),
+        *(("at 20", "t20", 20, number, False) for number in (1, 2, 3, 4)),
+    ]  # fmt: skip
+    payloads = batch.column("payload").to_pylist()
+    changes = [json.loads(payload) for payload in payloads[:-1]]
+    assert [(each["op"], each["row"]["k"]) for each in changes] == [
+        ("i", "1"), ("i", "2"), ("i", "3"), ("d", "4"), ("u", "5")
+    ]  # fmt: skip
+    assert len(payloads[-1]) == 1024, "only the head of a large row is stored"
+
+
+def test_rows_by_columns_while_a_chunk_is_read(tmp_path: Path) -> None:
+    """Rows of the chunk are left out if a later transaction has changed them."""
+    old, new = (Transaction(n, f"at {n}", f"t{n}", None) for n in (4, 20))
+    chunk = PartOfTable([{"k": key, "v": "read"} for key in "123"], True, 10, "at 10", None, 10)
+    rows = pa.record_batch({"k": ["1", "2", "9"], "v": ["old", "new", "new"]})
+
+    async def add(table: Table) -> None:
+        table.begin_chunk()
+        await table.add_rows([old, new, new], [1, 1, 2], pa.array(["u", "u", "d"]), rows)
+        while table.is_reading:
+            await asyncio.sleep(0)
+            await table.finish_chunk(10)
+
+    with Journal(tmp_path, COLUMNS) as journal:
+        table = Table(tmp_path, journal, [chunk])
+        table.described = rows.schema
+        asyncio.run(add(table))
+        ((_, batch),) = JournalReader(tmp_path).read(0, journal.end)
+    values = [json.loads(payload)["row"] for payload in batch.column("payload").to_pylist()]
+    assert [(row["k"], row["v"]) for row in values] == [
+        ("1", "old"), ("2", "new"), ("9", "new"), ("1", "read"), ("3", "read")
+    ]  # fmt: skip
+
+
+def test_many_rows_by_columns_fit_a_small_journal(tmp_path: Path) -> None:
+    """They are appended in parts. A reader removes what it has read meanwhile."""
+    count, transaction = 5000, Transaction(10, "at 10", "t10", None)
+    rows = pa.record_batch({"k": [str(n) for n in range(count)], "v": ["x" * 1000] * count})
+    bounds, reader, found = Bounds(size=1 << 20, segment=1 << 17), JournalReader(tmp_path), 0
+
+    async def read() -> None:
+        nonlocal found
+        while found < count:
+            found = reader.end()
+            reader.remove_before(found)
+            await asyncio.sleep(0.01)
+
+    async def add(table: Table) -> None:
+        reading = asyncio.create_task(read())
+        numbers, operations = [*range(1, count + 1)], pa.repeat("i", count)
+        await table.add_rows([transaction] * count, numbers, operations, rows)
+        await table.flush()
+        await reading
+
+    with Journal(tmp_path, COLUMNS, bounds) as journal:
+        table = Table(tmp_path, journal, [])
+        table.described = rows.schema
+        asyncio.run(asyncio.wait_for(add(table), 60))
+    assert found == count and Progress.read(reader) == Progress(10, count)
+
+
 def test_payloads_have_all_values() -> None:
     rows: list[Row] = [
         {"k": "1", 'a "b"\\': 'née "x" \\ \n \x01 \u2028 😀', "n": None, "b": b"\0\xff"},
@@ -137,6 +252,7 @@ def test_payloads_have_all_values() -> None:
         {},
     ]
     payloads = [change_payload(Operation.UPDATE, each) for each in rows]
+    assert texts_of_payloads(payloads, ["k"]) is None, "a value is bytes"
     for each, payload in zip(rows, payloads, strict=True):
         assert json.loads(payload)["row"].keys() == each.keys()
         assert changes_of_payloads([payload]) == (["u"], [each])

@@ -190,6 +190,33 @@ functions:
     "function file": PIPELINE.format(name="shop") + "function_files: harm.py\n",
     "plugin": PIPELINE.format(name="shop") + "plugins: harm.py\n",
     "preprocessor": "# preprocess: harm:change\n" + PIPELINE.format(name="shop").lstrip(),
+    "method of Java": PIPELINE.format(name="shop").replace("from: orders", "from: t")
+    + """
+transforms:
+  t: {type: sql, sql: "SELECT `Reflect`('java.lang.System', 'exit', 1) AS x FROM orders"}
+""",
+    "function with a requirement": PIPELINE.format(name="shop")
+    + f"""
+functions:
+  f: {{args: [x], returns: STRING, code: "return {HARMFUL}", dependencies: [harm]}}
+""",
+    "function of SQL": PIPELINE.format(name="shop")
+    + """
+functions:
+  f: {args: {x: STRING}, returns: STRING, sql: "java_method('java.lang.System', x)"}
+""",
+    "packages": PIPELINE.format(name="shop") + "runtime: {packages: [org.harm:harm:1]}\n",
+    "packages of a driver": PIPELINE.format(name="shop").replace(
+        "type: files, from: orders, path: out, format: json",
+        "type: jdbc, from: orders, url: 'jdbc:x://h/d', table: t, packages: [org.harm:harm:1]",
+    ),
+    "settings of Spark": PIPELINE.format(name="shop")
+    + "runtime: {spark: {spark.driver.extraJavaOptions: '-javaagent:harm.jar'}}\n",
+    "step": PIPELINE.format(name="shop").replace("from: orders", "from: t")
+    + """
+transforms:
+  t: {type: steps, from: orders, steps: [{type: python, module: harm, function: f}]}
+""",
     "script": f"""CREATE FUNCTION f(x STRING) RETURNS STRING LANGUAGE PYTHON AS $$
 return {HARMFUL}
 $$;

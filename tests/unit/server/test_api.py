@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from made_letters import made_letters
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory, now
 from server_console import PIPELINE, Console, add_pipeline, wait_for
 
 BROKEN = PIPELINE.format(name="shop").replace("generate", "generat")
@@ -129,3 +132,32 @@ def test_components_and_the_schema(console: Console) -> None:
     assert "kafka" in {each["type"] for each in components["sources"]}
     assert console.get("schema")["type"] == "object"
     assert console.client.get("/ready").json() == {"ready": True}
+
+
+def test_pages_of_dead_letters_and_of_runs(console: Console, pipeline_directory: Path) -> None:
+    id, state = console.id(), StateDirectory(pipeline_directory / "shop" / ".penstock" / "shop")
+    DeadLetters(state.dead_letters).put("made", made_letters(5, "orders"))
+    path, found, before = f"pipelines/{id}/dead-letters", [], None
+    while True:
+        page = console.get(path, params={"limit": 2, **({"before": before} if before else {})})
+        assert page["total"] == 5
+        found += [each["id"][-1] for each in page["letters"]]
+        if (before := page["next"]) is None:
+            break
+    assert found == ["4", "3", "2", "1", "0"]
+    odd = console.get(path, params={"code": "odd", "limit": 1})
+    assert (odd["total"], odd["counts"]) == (2, [{"node": "orders", "code": "odd", "count": 2}])
+    for query in ({"before": "x"}, {"limit": 1001}, {"limit": 0}):
+        assert console.client.get(f"/api/v1/{path}", params=query).status_code in (400, 422)
+    ids = {"ids": [f"{number:09}" for number in (3, 4, 77)]}
+    assert [console.post(f"{path}/remove", ids)["removed"] for _ in range(2)] == [2, 0]
+
+    for number in range(3):
+        state.end_run({"id": f"r{number}", "began": now()}, ended=now(), ending="complete",
+                      exit_code=0, errors={})  # fmt: skip
+    runs = f"pipelines/{id}/runs"
+    wait_for(lambda: len(console.get(runs)) == 3, lambda: str(console.get(runs)))
+    assert [each["id"] for each in console.get(runs, params={"limit": 2})] == ["r2", "r1"]
+    assert [each["id"] for each in console.get(runs, params={"before": "r1"})] == ["r0"]
+    unknown = console.client.get(f"/api/v1/{runs}", params={"before": "x"})
+    assert unknown.json()["errors"][0]["code"] == "no-run"

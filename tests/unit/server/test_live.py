@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from penstock.runtime.taps.files import TapDirectory, TapRequest
 from penstock.server.drafts import Draft
 from penstock.server.live import session_pool, session_process
 from penstock.server.live.session_pool import Job, SessionPool
+from penstock.server.workers.memory import ProcessTree
 from penstock.server.workers.pool import WorkerError
 from server_console import PIPELINE, STAND_IN_SESSION, Console, wait_for
 from web_console import listening
@@ -195,3 +198,24 @@ def events(text: str) -> list[tuple[str, dict[str, Any]]]:
         name, data = block.split("\n")
         found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
     return found
+
+
+def test_a_worker_that_needs_too_much_memory_is_killed(
+    pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_process, "worker_limit", lambda: 300_000_000)
+    job = submit(pool, "greedy")
+    wait_for(lambda: pool._working.get(job), lambda: "no process")
+    process = pool._working[job]
+    assert process is not None
+    ((_, _), (event, facts)) = events_of(job)
+    assert (event, facts["errors"][0]["code"]) == ("failed", "memory-exceeded")
+    assert "286.1 MiB" in facts["errors"][0]["message"]
+    assert ProcessTree.of(process._process.pid).memory == 0
+    assert process_of(submit(pool, "a"))
+
+
+def test_the_data_of_a_process_is_limited() -> None:
+    code = "from penstock.server.workers.memory import *; limit_data(); bytearray(PROCESS_BYTES)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "MemoryError"

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from penstock.core.errors import StateError, UserError
 from penstock.core.log import Silent
+from penstock.core.path_permission import setting_of
 from penstock.server.api.application import OPEN_PATHS, PREFIX
 from penstock.server.api.security import COOKIE, MAX_BODY, requires, unprotected_routes
 from penstock.server.server import ADMIN, TOKEN_FILE, child_environment, open_server
@@ -232,7 +233,9 @@ def test_runs_inherit_permitted_variables_only(server_settings: Settings) -> Non
     environment = {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "hidden", "SHOP": "x"}
     for name in ("PENSTOCK_TOKEN", "PENSTOCK_KEYS", "PENSTOCK_STORE"):
         environment[name] = "of an administrator"
+    paths = setting_of(server_settings.permitted_paths, [server_settings.data])
     own = {"PATH": "/bin", "PENSTOCK_FUNCTIONS": str(server_settings.functions)}
+    own["PENSTOCK_PERMITTED_PATHS"] = paths
     assert child_environment(server_settings, environment) == own
     permitted = replace(server_settings, environment=("SHOP",))
     assert child_environment(permitted, environment) == {**own, "SHOP": "x"}

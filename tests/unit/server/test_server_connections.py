@@ -302,6 +302,8 @@ def test_tables_are_discovered(console: Console, pipeline_directory: Path) -> No
     text = f"name: shop\n{found['text']}sinks:\n  out: {{type: print, from: orders_1}}\n"
     assert console.post(f"pipelines/{console.id()}/check", {"text": text})["errors"] == []
     assert console.post("connections/files/test")["tables"] == 6
+    topics = console.client.get("/api/v1/connections/files/topics")
+    assert topics.json()["errors"][0]["code"] == "no-topics"
     unknown = console.post(path, {"tables": ["order_1"]}, status=400)
     assert unknown["errors"][0]["hint"] == 'did you mean "orders_1"?'
 

@@ -60,6 +60,9 @@ export default function DeadLettersTab({ pipeline }: { pipeline: Detail }) {
           <Empty title="No dead letters">Records that a pipeline cannot process appear here, with their reason and payload.</Empty>
         )}
       </div>
+      {letters.hasNextPage && (
+        <Button size="xs" variant="default" loading={letters.isFetchingNextPage} onClick={() => letters.fetchNextPage()}>Earlier dead letters</Button>
+      )}
     </Stack>
   );
 }

@@ -1,4 +1,4 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, query } from "../../api/client";
 import { pipelinePath } from "../../api/queries";
 import type { Letters } from "../../api/types";
@@ -7,11 +7,14 @@ export interface Replayed { replayed: number; finished: number; failed: number; 
 
 const path = (id: string) => `${pipelinePath(id)}/dead-letters`;
 
-/** Returns the newest dead letters. Each look is in the audit, so nothing is loaded by itself. */
+/** Returns dead letters by pages, newest first. Each look is in the audit, so nothing is loaded by itself. */
 export function useLetters(id: string, node: string | null, code: string | null) {
-  return useQuery({
+  return useInfiniteQuery({
     queryKey: ["letters", id, node, code],
-    queryFn: ({ signal }) => api.get<Letters>(path(id) + query({ node, code, limit: 100 }), signal),
+    queryFn: ({ pageParam, signal }) => api.get<Letters>(path(id) + query({ node, code, limit: 100, before: pageParam }), signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    select: ({ pages: [first, ...later] }) => ({ ...first!, letters: [first!, ...later].flatMap((page) => page.letters) }),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });

@@ -5,6 +5,7 @@ import { type EditorView, hoverTooltip, keymap, type Tooltip } from "@codemirror
 import { api } from "../../api/client";
 import type { Completion, Completions, Range } from "../../api/types";
 import { documentation } from "./documentation";
+import { completeNames } from "./names";
 import { indexOf, positionOf } from "./positions";
 
 /** The pipeline that questions are about: its address, or the name of a new one. */
@@ -41,7 +42,7 @@ export function languageService({ path, name }: Subject): Extension {
   }
 
   return [
-    autocompletion({ override: [complete], activateOnCompletion: ({ type }) => type === "property", maxRenderedOptions: 60 }),
+    autocompletion({ override: [complete, completeNames], activateOnCompletion: ({ type }) => type === "property", maxRenderedOptions: 60 }),
     hoverTooltip(hover, { hoverTime: 400 }),
     Prec.high(keymap.of([...completionKeymap])),
   ];

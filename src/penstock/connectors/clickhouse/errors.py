@@ -10,7 +10,7 @@ import ssl
 
 from penstock.connectors.clickhouse.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
-from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.database.errors import UNREACHABLE, ServerErrors, at_limit
 from penstock.sdk.network.tls import is_lost_connection
 
 _CODE = re.compile(r"[Cc]ode: ?(\d+)")
@@ -32,7 +32,10 @@ _TRANSIENT = frozenset(
 _AUTHENTICATION = frozenset({192, 193, 194, 516})
 _AUTHORIZATION = frozenset({164, 291, 497})
 _UNKNOWN_TABLE, _UNKNOWN_DATABASE, _SYNTAX, _READ_ONLY = 60, 81, 62, 164
+_SILENT = re.compile("Read timed out|without response|Connection aborted")
+"""Reasons of a request that the server has accepted and not answered."""
 _HINTS = {
+    202: "Raise max_concurrent_queries of the server, or start fewer queries at a time.",
     241: "Raise max_memory_usage in settings, or set max_records.",
     243: "Free disk space of the server.",
     252: "Set batch so that it has more rows and less batches per second.",
@@ -59,8 +62,10 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     code, reason = code_of(error), _reason(error)
     errors = ServerErrors(config.address)
     if code is None:
-        is_about_tls = _is_about_tls(error) and not is_lost_connection(str(error))
-        return errors.tls(reason) if is_about_tls else errors.unreachable(reason)
+        if _is_about_tls(error) and not is_lost_connection(str(error)):
+            return errors.tls(reason)
+        hint = at_limit("max_connections") if _SILENT.search(reason) else UNREACHABLE
+        return errors.unreachable(reason, hint)
     if code in _AUTHENTICATION:
         return errors.authentication(reason)
     if code in _AUTHORIZATION:

@@ -14,10 +14,13 @@ from typing import Any
 
 from penstock.connectors.duckdb.config import FileConfig
 from penstock.connectors.duckdb.errors import is_in_use, translate_error
+from penstock.core.path_permission import check_path, paths_confined
 
 _ATTEMPT_SECONDS = 0.02
 _RESERVED = {"memory", "temp", "system", "main", "information_schema", "pg_catalog"}
 """Names of catalogs and schemas, which a file may have, too."""
+_SUFFIXES = ("", ".wal", ".wal.checkpoint", ".wal.recovery", ".tmp")
+"""Ends of the names of the files that DuckDB makes for a database."""
 _instances: dict[tuple[int, str], Any] = {}
 """Instances by the process, since a forked process cannot use them, and the path."""
 
@@ -56,15 +59,15 @@ class Attachment:
         """Attaches the file. Waits while another process, or another transaction, uses it."""
         import duckdb
 
+        check_path(self._path)
         if self._key not in _instances:
-            _instances[self._key] = duckdb.connect(":memory:")
-        path = self._path.replace("'", "''")
+            _instances[self._key] = _new_instance(self._path)
         options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
         deadline = time.monotonic() + config.timeout
         while True:
             client = _instances[self._key].cursor()
             try:
-                client.execute(f"ATTACH '{path}' AS {self._name} ({options})")
+                client.execute(f"ATTACH {_literal(self._path)} AS {self._name} ({options})")
                 self._use(client)
                 return client
             except duckdb.Error as error:
@@ -77,6 +80,22 @@ class Attachment:
     def _use(self, client: Any) -> None:
         client.execute(f"USE {self._name}")
         client.execute("SET TimeZone = 'UTC'")
+
+
+def _new_instance(path: str) -> Any:
+    """Returns an instance without data. Where paths are confined it opens no file but that one."""
+    import duckdb
+
+    instance = duckdb.connect(":memory:")
+    if paths_confined():
+        files = ", ".join(_literal(f"{path}{suffix}") for suffix in _SUFFIXES)
+        instance.execute(f"SET allowed_paths = [{files}]")
+        instance.execute("SET enable_external_access = false")
+    return instance
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

@@ -18,6 +18,7 @@ from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import Permanent
 from penstock.core.files.durable import sync
 from penstock.core.files.regular_files import kind_of_file
+from penstock.core.path_permission import check_path
 
 CHUNK_BYTES = 1 << 20
 logger = structlog.get_logger(__name__)
@@ -84,9 +85,11 @@ class LocalStorage(Storage):
                     (linked if is_link_below else pending).append(below)
 
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
+        check_path(path)  # a pattern may have matched a link
         return Path(path).open("rb")
 
     def create(self, path: str) -> BinaryIO:
+        check_path(path)
         _create_directory(Path(path).parent)
         return Path(path).open("wb")
 

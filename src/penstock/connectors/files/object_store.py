@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import ConnectError, Permanent, Transient
 from penstock.core.text import did_you_mean
+from penstock.sdk.network.tls import certificate_hint
 from penstock.sdk.object_reads import open_whole
 from penstock.sdk.object_store import is_untrusted
 
@@ -157,7 +158,8 @@ class ArrowStorage(Storage):
         if is_untrusted(detail):
             return Permanent(
                 f"cannot {operation} {url}: TLS verification of {self._server} failed", code="tls",
-                detail=detail, hint="Set storage.tls.ca to the CA certificate file.",
+                detail=detail,
+                hint=certificate_hint(detail, "Set storage.tls.ca to the CA certificate file."),
             )  # fmt: skip
         code = match[2] or match[1]
         if code in _AUTH_ERRORS:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from penstock.connectors.http.config import HttpRetry
 from penstock.sdk import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def translate_errors(url: str) -> Iterator[None]:
         raise Permanent(
             f"TLS verification of {urlsplit(url).hostname} failed: {error}",
             code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(str(error)),
         ) from None
     except aiohttp.WSServerHandshakeError as error:
         raise status_error(url, error.status) from None

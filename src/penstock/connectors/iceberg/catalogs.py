@@ -17,10 +17,19 @@ def rest_catalog(name: str, **properties: Any) -> Any:
     from requests.adapters import HTTPAdapter
 
     class Adapter(HTTPAdapter):
-        """A transport that waits for a limited time."""
+        """A transport that waits for a limited time.
+
+        The options of TLS precede the environment variables of `requests`.
+        """
+
+        def __init__(self, session: Any) -> None:
+            super().__init__()
+            self._session = session
 
         def send(self, *args: Any, **kwargs: Any) -> Any:
             kwargs["timeout"] = kwargs.get("timeout") or (CONNECT_SECONDS, RESPONSE_SECONDS)
+            if self._session.verify is not True:
+                kwargs["verify"] = self._session.verify
             return super().send(*args, **kwargs)
 
     class Catalog(RestCatalog):
@@ -28,7 +37,7 @@ def rest_catalog(name: str, **properties: Any) -> Any:
 
         def _create_legacy_oauth2_auth_manager(self, session: Any) -> Any:
             for scheme in ("http://", "https://"):
-                session.mount(scheme, Adapter())
+                session.mount(scheme, Adapter(session))
             return super()._create_legacy_oauth2_auth_manager(session)
 
     return Catalog(name, **properties)

@@ -23,7 +23,6 @@ from penstock.core.secret import revealed
 from penstock.sdk.database import TableName
 from penstock.sdk.lakes.local_files import probe_directory, sync_file
 from penstock.sdk.network.auth import AwsAuth
-from penstock.sdk.network.tls import resolve_tls
 from penstock.sdk.object_store import StorageOptions
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ def _sql(catalog: options.SqlCatalog) -> dict[str, Any]:
 def _rest(catalog: options.RestCatalog) -> dict[str, Any]:
     auth = catalog.auth or options.RestAuth.model_construct()
     secret = revealed(auth.client_secret)
-    tls = resolve_tls(catalog.tls, catalog.url.startswith("https:"))
+    tls = catalog.resolved_tls
     ssl: dict[str, Any] = {}
     if tls is not None:
         ssl = {"cabundle": tls.ca if tls.verify else False}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from penstock.core.paths import check_settings
 from penstock.core.secret import Secret
 from penstock.sdk import Config, UserPath
 from penstock.sdk.database import TableName
@@ -14,7 +15,7 @@ from penstock.sdk.lakes.compaction import CompactingConfig
 from penstock.sdk.lakes.config import LakeSourceConfig
 from penstock.sdk.network.address import url_validator
 from penstock.sdk.network.auth import Auth, AwsAuth, PasswordAuth
-from penstock.sdk.network.tls import TlsOption
+from penstock.sdk.network.tls import Tls, TlsOption, check_supported, resolve_tls
 from penstock.sdk.object_store import StorageOptions, StoragePath
 
 
@@ -23,7 +24,7 @@ class _Catalog(Config):
 
     name: str = "default"
     """The name of the catalog in the client. A SQL catalog stores its tables under this name."""
-    properties: dict[str, Secret] = {}
+    properties: Annotated[dict[str, Secret], AfterValidator(check_settings)] = {}
     """Other properties of the client PyIceberg, such as `header.X-Project`."""
 
     @field_validator("properties")
@@ -104,6 +105,16 @@ class RestCatalog(_Catalog):
     @classmethod
     def _check_url(cls, url: str) -> str:
         return url_validator("http", "https", user="auth")(url)
+
+    @model_validator(mode="after")
+    def _check_tls(self) -> Self:
+        check_supported(self.resolved_tls, "the client of REST catalogs")
+        return self
+
+    @property
+    def resolved_tls(self) -> Tls | None:
+        """The TLS settings of the connection; None without TLS."""
+        return resolve_tls(self.tls, self.url.startswith("https:"))
 
 
 class GlueCatalog(_Catalog):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.sdk.lakes.commits import Conflict
 from penstock.sdk.lakes.storage_errors import error_detail, storage_error
-from penstock.sdk.network.tls import is_lost_connection
+from penstock.sdk.network.tls import certificate_hint, is_lost_connection
 
 _AUTH_HINT = "Check the credentials (catalog.auth) and their permissions."
 _REACH_HINT = "Check that the catalog is reachable."
@@ -89,7 +89,7 @@ def _library_error(error: Exception, operation: str, table: str, detail: str) ->
         if isinstance(error, SSLError) and not is_lost_connection(detail):
             return Permanent(
                 f"cannot {operation} {table}", code="tls", detail=detail,
-                hint="Check catalog.tls and the scheme of catalog.url.",
+                hint=certificate_hint(detail, "Set catalog.tls.ca to the CA certificate file."),
             )  # fmt: skip
         if isinstance(error, ConnectionError | Timeout):
             return Transient(f"could not {operation} {table}", detail=detail, hint=_REACH_HINT)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
 from penstock.core.known_secrets import remember_secret
+from penstock.core.paths import require_permitted
 from penstock.sdk import PositiveDuration, Secret
 from penstock.sdk.database import DatabaseSinkConfig, TableSourceConfig
 from penstock.sdk.database.config import CONNECT_SECONDS
 from penstock.sdk.java import Jars
 from penstock.sdk.network.auth import PasswordAuth
-from penstock.sdk.properties import Property
+from penstock.sdk.properties import Properties
 
 _USER_IN_URL = re.compile(
     r"//[^/@?;]+@|:[^/@:?;]+/[^/@:]+@"
@@ -27,6 +29,11 @@ _PASSWORD_IN_URL = re.compile(
 )
 _IN_MEMORY = re.compile(r"jdbc:(h2:mem:|hsqldb:mem:|derby:memory:)", re.IGNORECASE)
 _EMBEDDED = re.compile(r"jdbc:(h2:(?!tcp:|ssl:)|hsqldb:(file:|res:)|derby:(?!//))", re.IGNORECASE)
+_FILE = re.compile(
+    r"jdbc:(?:h2:(?:file:)?(?!tcp:|ssl:|mem:|zip:|split:)|h2:(?:zip|split):|hsqldb:file:"
+    r"|derby:(?:directory:|jar:)?(?!//|memory:|classpath:))(?P<path>[^;]*)",
+    re.IGNORECASE,
+)
 _AUTO_SERVER = re.compile(r";\s*AUTO_SERVER\s*=\s*TRUE", re.IGNORECASE)
 _NATIVE_ONLY = frozenset({"duckdb", "sqlite"})
 _CREDENTIALS = frozenset({"user", "username", "password"})
@@ -40,7 +47,7 @@ class ConnectionConfig(Jars):
     declare for `url`."""
     auth: PasswordAuth | None = None
     """The credentials: the properties `user` and `password` of the driver."""
-    properties: dict[str, Property] = {}
+    properties: Properties = {}
     """Other properties of the driver, such as `ssl`."""
     timeout: PositiveDuration = 300.0
     """The time after which a statement is canceled, and the time without a response after which the
@@ -63,6 +70,10 @@ class ConnectionConfig(Jars):
                 "expected a database that other processes can open, not one in memory: a file, or "
                 "a server"
             )
+        if (file := _FILE.match(url)) is not None:
+            path = file["path"]
+            if path.startswith(("/", "~")) or ".." in Path(path).parts:
+                require_permitted(path)  # others begin in the directory of the pipeline
         return url
 
     @field_validator("properties")

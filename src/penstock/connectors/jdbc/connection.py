@@ -187,7 +187,8 @@ class JdbcConnection(DbapiConnection):
             try:
                 return self._call(self._driver.connect, self.dialect)
             except Transient as error:
-                if error.code != "busy" or time.monotonic() > deadline:
+                is_file_in_use = error.code == "busy" and self.config.is_embedded
+                if not is_file_in_use or time.monotonic() > deadline:
                     raise
             time.sleep(_ATTEMPT_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Errors of JDBC drivers by their SQLSTATE.
+"""Errors of JDBC drivers by their SQLSTATE, and those of MySQL and MariaDB by their number.
 
 Sources: ISO/IEC 9075-2, and https://www.h2database.com/javadoc/org/h2/api/ErrorCode.html
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
-from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.database.errors import CONNECTION_LIMIT, ServerErrors
+from penstock.sdk.database.mysql_errors import HINTS, TRANSIENT
 
 _REJECTED = ("22", "23", "44", "45")
 """Values, constraints, views with a check, errors of triggers."""
@@ -19,6 +20,8 @@ _AUTHENTICATION = frozenset({"28", "08004"})
 _CERTIFICATES = ("PKIX", "CertificateException", "SSLPeerUnverified", "hostnameverifier")
 _STATEMENT_TIMEOUTS = frozenset({"57014", "HYT00"})
 _H2_LOST, _H2_NOT_FOUND, _H2_LOCK_TIMEOUT = (90067, 90121), 90146, 50200
+_OF_MYSQL = ("jdbc:mysql:", "jdbc:mariadb:")
+_TOO_MANY_CONNECTIONS = "53300"
 _UNKNOWN_DATABASE = frozenset({"3D000", "90146", "90149", "XJ004"})
 
 
@@ -42,6 +45,8 @@ def translate_error(error: Exception, address: str) -> PenstockError | None:
         )  # fmt: skip
     if _is_about_certificates(first):
         return errors.tls(reason)
+    if number in TRANSIENT and address.startswith(_OF_MYSQL):
+        return errors.busy(reason, HINTS.get(number))
     if state in _AUTHENTICATION or state[:2] in _AUTHENTICATION:
         return errors.authentication(reason)
     if state in _UNKNOWN_DATABASE:
@@ -65,7 +70,7 @@ def translate_error(error: Exception, address: str) -> PenstockError | None:
         or number == _H2_LOCK_TIMEOUT
         or _is(first, "SQLTransientException")
     ):
-        return errors.busy(reason, None)
+        return errors.busy(reason, CONNECTION_LIMIT if state == _TOO_MANY_CONNECTIONS else None)
     if state.startswith(_REJECTED) or _is(first, "SQLDataException"):
         return Rejected(f"the database rejects the row: {reason}", code="rejected")
     return errors.statement(reason)

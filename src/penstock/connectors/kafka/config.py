@@ -16,7 +16,7 @@ from penstock.sdk import Config, Duration, PositiveDuration, Secret, StartAt
 from penstock.sdk.columns.template import KeyTemplate, Template
 from penstock.sdk.config import RegularExpression
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
-from penstock.sdk.properties import Property
+from penstock.sdk.properties import Properties
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PROPERTY_OPTIONS = {
@@ -48,7 +48,7 @@ class ConnectionConfig(Config):
     TLS."""
     auth: SaslAuth | None = None
     """SASL authentication. By default none."""
-    properties: dict[str, Property] = {}
+    properties: Properties = {}
     """Other properties of librdkafka, such as `client.id`."""
 
     @field_validator("brokers")

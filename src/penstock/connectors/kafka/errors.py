@@ -19,8 +19,8 @@ _PERMANENT = {
     ),
     "UNSUPPORTED_SASL_MECHANISM": ("authentication", "Check auth.mechanism."),
     "_SSL": (
-        "tls", "Check tls: set tls.ca to the CA certificate file, and tls.certificate if the "
-        "brokers require a client certificate.",
+        "tls", "Set tls.ca to the CA certificate file, and tls.certificate if the brokers require "
+        "a client certificate. Use host names for which the certificates are issued.",
     ),
     "TOPIC_AUTHORIZATION_FAILED": ("authorization", "Grant the user access to the topic."),
     "GROUP_AUTHORIZATION_FAILED": ("authorization", "Grant the user access to the group."),

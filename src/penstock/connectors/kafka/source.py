@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.kafka.client import RETRY_INTERVAL, check_properties
+from penstock.connectors.kafka.client import RETRY_INTERVAL, Admin, check_properties
 from penstock.connectors.kafka.config import ConnectionConfig, KafkaSourceConfig, KafkaStartAt
 from penstock.connectors.kafka.data_loss import check_data_loss, data_loss_error, describe_gap
 from penstock.connectors.kafka.discovery import Discovery, Topics
@@ -21,6 +21,7 @@ from penstock.connectors.kafka.reader import PartitionReader, Range, ReaderConfi
 from penstock.connectors.kafka.start import start_offsets
 from penstock.core.errors import DecodeError, PlanError
 from penstock.sdk import Capability, Offset, Read, ReplayableSource
+from penstock.sdk.messages.listing import ListedTopics
 from penstock.sdk.phases import PositionedSource
 
 STARTUP_TIMEOUT = 2.0
@@ -29,7 +30,7 @@ TASK_SIZE = 2_000
 """The number of records up to which several ranges are read by one task."""
 
 
-class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource):
+class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource, ListedTopics):
     """Reads topics of Apache Kafka.
 
     `format` (by default json) decodes the values of records. Keys, headers and offsets are
@@ -86,6 +87,10 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource):
     def topic(self) -> str | None:
         names = self.config.topics
         return names[0] if len(names) == 1 and not self.config.pattern else None
+
+    def topic_names(self) -> list[str]:
+        names = Admin(self.config).topics("list topics")
+        return [name for name in names if not name.startswith("__")]
 
     def validate(self) -> None:
         check_properties(self.config)

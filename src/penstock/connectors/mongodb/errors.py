@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.connectors.mongodb.config import ConnectionConfig
 from penstock.core.errors import ConnectError, Rejected
-from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.database.errors import UNREACHABLE, ServerErrors, at_limit
 from penstock.sdk.network.tls import is_lost_connection
 
 _AUTHENTICATION = frozenset({11, 18, 8000})
@@ -62,7 +62,9 @@ def translate_error(error: Exception, config: ConnectionConfig) -> ConnectError:
     ):
         return errors.tls(reason)
     if isinstance(error, mongo.ConnectionFailure | mongo.InvalidOperation):
-        return errors.unreachable(reason)
+        is_closed = "connection closed" in reason
+        hint = at_limit("net.maxIncomingConnections") if is_closed else UNREACHABLE
+        return errors.unreachable(reason, hint)
     return errors.statement(reason)
 
 

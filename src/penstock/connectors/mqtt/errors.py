@@ -6,6 +6,7 @@ import ssl
 
 from penstock.connectors.mqtt.config import ConnectionConfig
 from penstock.sdk import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 FAILURE = 0x80
 """The lowest reason code that reports a failure."""
@@ -20,7 +21,7 @@ def connection_error(config: ConnectionConfig, error: BaseException | str) -> Tr
         return Permanent(
             f"TLS verification of {broker} failed: {error.verify_message}",
             code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(error.verify_message),
         )
     return Transient(
         f"could not reach {broker}: {str(error) or 'timed out'}",

@@ -12,6 +12,7 @@ from typing import Any
 from penstock.connectors.mysql.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database.errors import ServerErrors
+from penstock.sdk.database.mysql_errors import HINTS, TRANSIENT
 from penstock.sdk.network.tls import is_lost_connection
 
 CHANGED = frozenset({1264, 1265, 1292, 1366, 1406})
@@ -21,27 +22,11 @@ _REJECTED_STATES = ("22", "23", "44", "45")
 _REJECTED = CHANGED | {1118, 1364, 1367, 1369, 1411, 1526, 1690, 1748, 3819, 4025}
 """Rows that are too large, missing defaults, partitions, CHECK constraints."""
 _TRANSIENT_STATES = ("08", "40")
-_TRANSIENT = frozenset(
-    {
-        0, 3, 20, 1020, 1021, 1026, 1028, 1030, 1037, 1038, 1040, 1041, 1080, 1105, 1114, 1129,
-        1135, 1180, 1181, 1203, 1205, 1206, 1213, 1226, 1290, 1317, 1412, 1615, 1792, 1836, 1878,
-        1927, 1969, 3024, 3101, 3168, 3169,
-    }
-)  # fmt: skip
-"""Connections, disks, memory, locks, limits, statements that were ended, read-only servers."""
 _AUTHENTICATION = frozenset({1045, 1130, 1251, 1698, 1820, 1862, 2049, 2059, 2061, 3118, 4151})
 _AUTHORIZATION = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
 _LOST = frozenset({0, 1053, 2002, 2003, 2005, 2006, 2013, 2055, 4031})
 _TLS, _CONNECT = 2026, 2003
 _UNKNOWN_DATABASE = 1049
-_HINTS = {
-    **dict.fromkeys((3, 20, 1021, 1026, 1878), "Free disk space of the server."),
-    1040: "Raise max_connections of the server, or close other connections.",
-    1114: "Free disk space of the server.",
-    1205: "Set timeout, or find the transaction with the lock in information_schema.INNODB_TRX.",
-    1290: "The server is read-only. Check that url is the primary.",
-    1836: "The server is read-only. Check that url is the primary.",
-}
 _PLACE = re.compile(r" at row \d+$")
 
 
@@ -65,8 +50,8 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
         return errors.authorization(reason, hint)
     if number == _UNKNOWN_DATABASE:
         return errors.unknown_database(reason)
-    if number in _TRANSIENT or state.startswith(_TRANSIENT_STATES):
-        return errors.busy(reason, _HINTS.get(number))
+    if number in TRANSIENT or state.startswith(_TRANSIENT_STATES):
+        return errors.busy(reason, HINTS.get(number))
     if number in _REJECTED or state.startswith(_REJECTED_STATES):
         return rejected(reason)
     return errors.statement(reason)

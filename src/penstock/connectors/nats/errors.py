@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from penstock.connectors.nats.config import ConnectionConfig
 from penstock.sdk import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 _LOGIN_WORDS = ("authorization", "authentication", "credentials", "expired", "revoked", "nkeys")
 _SERVER_ERROR = 500
@@ -34,7 +35,7 @@ def translate_errors(
         raise Permanent(
             f"TLS verification of {config.server_names} failed: {error.verify_message}",
             code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(error.verify_message),
         ) from None
     except (nats.errors.Error, NkeysError, OSError, TimeoutError) as error:
         text = f"{error} {' '.join(map(str, server_errors or ()))}".casefold()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
 from typing import Any
@@ -167,19 +167,8 @@ class PostgresConnection(DbapiConnection):
             bound = cursor.mogrify(_formatted(query), tuple(parameters))
             self.execute("SET LOCAL statement_timeout = 0")
             with self._translated(), cursor.copy(f"COPY ({bound}) TO STDOUT (FORMAT csv)") as copy:
-                rows: list[bytes] = []
-                size = 0
-                while row := self._next_row(copy):
-                    rows.append(row)
-                    size += len(row)
-                    if len(rows) == _BLOCK_ROWS or size >= _BLOCK_BYTES:
-                        yield parse_csv(b"".join(rows), names)
-                        rows, size = [], 0
-                if rows:
+                while rows := self.client.wait(_next_rows(copy)):
                     yield parse_csv(b"".join(rows), names)
-
-    def _next_row(self, copy: Any) -> bytes:
-        return bytes(copy.read())
 
     def _copy(self, table: TableName, rows: pa.RecordBatch, target: Target) -> None:
         texts, names = as_texts(rows, target), self.dialect.quote_all(rows.schema.names)
@@ -215,6 +204,19 @@ class PostgresConnection(DbapiConnection):
             if translated is None:
                 raise
             raise translated from error
+
+
+def _next_rows(copy: Any) -> Generator[Any, Any, list[bytes]]:
+    """Reads rows for a part, with one wait for all of them: one for each row takes as long."""
+    rows: list[bytes] = []
+    size = 0
+    while len(rows) < _BLOCK_ROWS and size < _BLOCK_BYTES:
+        row = yield from copy._read_gen()
+        if not row:
+            break
+        rows.append(bytes(row))
+        size += len(row)
+    return rows
 
 
 def connect_options(config: ConnectionConfig) -> dict[str, Any]:

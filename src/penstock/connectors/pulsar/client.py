@@ -21,7 +21,7 @@ from penstock.connectors.pulsar.errors import authentication_failed, translate_e
 from penstock.core.errors import PenstockError, Permanent
 from penstock.core.secret import revealed
 from penstock.sdk import ClientPool
-from penstock.sdk.network.tls import Tls
+from penstock.sdk.network.tls import Tls, certificate_hint
 
 if TYPE_CHECKING:
     from pulsar import Authentication, Client
@@ -118,7 +118,7 @@ def _handshake(config: ConnectionConfig) -> None:
             failure = Permanent(
                 f"TLS verification of {config.broker} failed: {error.verify_message}",
                 code="tls",
-                hint="Set tls.ca to the CA certificate file.",
+                hint=certificate_hint(error.verify_message),
             )
         except OSError as error:
             failure = unreachable(config, error)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from penstock.connectors.rabbitmq.config import ConnectionConfig
 from penstock.sdk import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 _TEMPORARY = ("is down or inaccessible", "delivery acknowledgement on channel", "RESOURCE_LOCKED")
 _NOT_OPENED = "Connection.OpenOk"
@@ -82,7 +83,7 @@ def _connection_error(
         return Permanent(
             f"TLS verification of {config.address} failed: {cause.verify_message}",
             code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(cause.verify_message),
         )
     message = "the connection was lost" if error is None else reason(error) or "timeout"
     if "NOT_ALLOWED" in message or _NOT_OPENED in message:

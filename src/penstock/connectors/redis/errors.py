@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from penstock.connectors.redis.config import ConnectionConfig
 from penstock.sdk import Permanent, Rejected, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 _TRANSIENT_PREFIXES = (
     "LOADING", "BUSY", "READONLY", "OOM", "MISCONF", "NOREPLICAS", "CLUSTERDOWN", "TRYAGAIN",
@@ -47,7 +48,7 @@ def translate_error(error: Exception, config: ConnectionConfig) -> Transient | P
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         return Permanent(
             f"TLS verification of {server} failed: {reason}", code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(reason),
         )  # fmt: skip
     if isinstance(error, redis.MovedError) and not config.cluster:
         return Permanent(

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from penstock.core.known_secrets import remember_secret
 from penstock.sdk import Config, UserPath
-from penstock.sdk.properties import Property
+from penstock.sdk.properties import Properties
 
 _SECRET = re.compile(r"pass|secret|token|key|credential|\.auth", re.IGNORECASE)
 
@@ -19,7 +19,7 @@ class SparkConfig(Config):
     """The format, as in `spark.read.format`: `orc`, `bigquery`, or the class of one."""
     path: UserPath | None = None
     """The path of a format that has one: a directory, a file or a URL."""
-    options: dict[str, Property] = {}
+    options: Properties = {}
     """The options of the format, such as `{connection.uri: ...}`. They are concealed in messages
     if their names are those of secrets."""
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.connectors.sqlite.types import DIALECT, TYPES, to_parameters
 from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+from penstock.core.path_permission import check_path, paths_confined
 from penstock.sdk.database import DbapiConnection, TableName
 from penstock.sdk.database.values import parameters_of
 
@@ -22,6 +23,11 @@ _REJECTED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError)
 _NOT_UTF8 = "Could not decode to UTF-8"
 _LENIENT = partial(str, encoding="utf-8", errors="surrogateescape")
 """Decodes text, of which bytes that are not UTF-8 are surrogates."""
+
+
+def _reject_attachments(action: int, *_: str | None) -> int:
+    """Rejects other files than that of the connection."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 class _NotUtf8(Permanent):
@@ -35,6 +41,7 @@ class SqliteConnection(DbapiConnection):
 
     def __init__(self, path: str, mode: Literal["ro", "rwc"]) -> None:
         self.path, self._only_reads = path, mode == "ro"
+        check_path(path)
         uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
         super().__init__(
             self._call(
@@ -44,6 +51,8 @@ class SqliteConnection(DbapiConnection):
                 )
             )
         )  # fmt: skip
+        if paths_confined():
+            self.client.set_authorizer(_reject_attachments)
         if not self._only_reads:
             self.client.text_factory = _LENIENT
         self._call(self.client.execute, "SELECT 1 FROM sqlite_schema")

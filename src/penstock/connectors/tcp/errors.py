@@ -6,6 +6,7 @@ import ssl
 
 from penstock.connectors.tcp.config import ConnectionConfig
 from penstock.sdk import DecodeError, Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
 
 def open_error(config: ConnectionConfig, error: OSError) -> Transient | Permanent:
@@ -20,7 +21,7 @@ def open_error(config: ConnectionConfig, error: OSError) -> Transient | Permanen
         return Permanent(
             f"TLS verification of {config.connect} failed: {error.verify_message}",
             code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(error.verify_message),
         )
     return Transient(
         f"could not reach {config.connect}: {error.strerror or str(error) or 'timeout'}",

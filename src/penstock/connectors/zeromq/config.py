@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from penstock.core.paths import require_permitted
 from penstock.sdk import Config, PositiveDuration, ReceivingConfig, Secret
 from penstock.sdk.columns.template import Template
 from penstock.sdk.network.auth import Auth
@@ -25,7 +26,7 @@ def _check_key(text: str) -> str:
     return text
 
 
-Endpoint = Annotated[str, AfterValidator(_check_endpoint)]
+Endpoint = Annotated[str, BeforeValidator(require_permitted), AfterValidator(_check_endpoint)]
 Key = Annotated[str, AfterValidator(_check_key)]
 
 

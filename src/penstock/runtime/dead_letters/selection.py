@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -13,6 +12,9 @@ from penstock.core.errors import UserError
 from penstock.core.text import did_you_mean
 from penstock.runtime.dead_letters.dead_letter import DeadLetter, read_rows
 
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+"""The size of the payloads of a page, which has at least one letter."""
+
 
 @dataclass(frozen=True)
 class Count:
@@ -21,6 +23,14 @@ class Count:
     node: str
     code: str
     count: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """Dead letters, newest first. `next` is the place of the next page; None at the end."""
+
+    letters: list[DeadLetter]
+    next: str | None
 
 
 @dataclass(frozen=True)
@@ -39,15 +49,50 @@ class DeadLetterList:
 
     def counts(self) -> list[Count]:
         """Counts letters by node and code, most frequent first."""
-        columns = [self.table.column(name).to_pylist() for name in ("node", "code")]
-        pairs = Counter(zip(*columns, strict=True))
-        return [Count(node, code, count) for (node, code), count in pairs.most_common()]
+        groups = self.table.group_by(["node", "code"]).aggregate([([], "count_all")]).to_pylist()
+        counts = [Count(each["node"], each["code"], each["count_all"]) for each in groups]
+        return sorted(counts, key=lambda each: (-each.count, each.node, each.code))
 
     def newest(self, limit: int) -> list[DeadLetter]:
         """Returns the last `limit` letters, newest first."""
-        times = self.table.column("time").to_pylist()
-        order = sorted(range(len(times)), key=times.__getitem__, reverse=True)[:limit]
-        return read_rows(self.table.take(pa.array(order, pa.int64())))
+        return read_rows(self._sorted().slice(0, limit))
+
+    def page(self, limit: int, before: str | None = None) -> Page:
+        """Returns the newest letters before a place, at most `limit` and about `MAX_PAGE_BYTES`.
+
+        A place remains valid when its letter is removed. Raises UserError for a text that is none.
+        """
+        found = self._sorted()
+        if before is not None:
+            time, id = _place(before)
+            times, ids = found.column("time").cast(pa.int64()), found.column("id")
+            earlier = pc.and_(pc.equal(times, time), pc.less(ids, id))
+            found = found.filter(pc.or_(pc.less(times, time), earlier))
+        sizes = pc.cumulative_sum(pc.fill_null(pc.binary_length(found.column("payload")), 0))
+        fitting = int(pc.sum(pc.less_equal(sizes, MAX_PAGE_BYTES)).as_py() or 0)
+        part = found.slice(0, min(limit, max(fitting, 1)))
+        letters = read_rows(part)
+        ends = part.num_rows == found.num_rows
+        return Page(letters, None if ends else _place_text(part))
+
+    def _sorted(self) -> pa.Table:
+        keys = [("time", "descending"), ("id", "descending")]
+        return self.table.take(pc.sort_indices(self.table, sort_keys=keys))
+
+
+def _place_text(part: pa.Table) -> str:
+    last = part.slice(part.num_rows - 1)
+    return f"{last.column('time').cast(pa.int64())[0].as_py()}-{last.column('id')[0].as_py()}"
+
+
+def _place(text: str) -> tuple[int, str]:
+    time, dash, id = text.partition("-")
+    if not (dash and time.isascii() and time.isdigit() and len(time) < 19):
+        raise UserError(
+            f'"{text[:80]}" is no place of a dead letter', code="invalid-request",
+            hint="Pass the value of next of the page before.",
+        )  # fmt: skip
+    return int(time), id
 
 
 @dataclass(frozen=True)
@@ -67,7 +112,7 @@ class Selection:
         `nodes` are further existing nodes.
         """
         for key, value, known in (("node", self.node, nodes), ("code", self.code, ())):
-            names = {*dead_letters.column(key).to_pylist(), *known}
+            names = {*pc.unique(dead_letters.column(key)).to_pylist(), *known}
             if value is not None and value not in names:
                 hint = did_you_mean(value, names)
                 raise UserError(

@@ -15,6 +15,7 @@ from penstock.core.errors import PenstockError, PlanError
 from penstock.core.exits import exception_text
 from penstock.core.log import Log
 from penstock.core.text import did_you_mean, shorten
+from penstock.plan.graph import upstream
 from penstock.plan.model import Plan, Query
 from penstock.plan.side_outputs import observable
 from penstock.runtime.state.directory import now
@@ -123,11 +124,22 @@ class RunTaps:
             of_sink = nodes[name].kind != "sink" or name in query.sinks
             if of_sink and wanted in observable(query):
                 return query.name, wanted
-        known = sorted({each for query in self._plan.queries for each in observable(query)})
+        roots = self._roots_after(wanted)
         raise PlanError(
-            f'the rows of "{name}" are in no batch: they are computed within a stream',
-            code="no-tap", hint=f"Tap one of {', '.join(known)}.",
+            f'the rows of "{name}" are in no batch: they are computed within the stream of '
+            f"{', '.join(roots)}",
+            code="no-tap",
+            hint=f'Tap {" or ".join(roots)}, the next node whose rows are in a batch, or preview '
+            f'"{name}" in the editor.',
         )  # fmt: skip
+
+    def _roots_after(self, node: str) -> list[str]:
+        """Returns the roots of queries in whose stream a node is computed."""
+        above = {
+            query.root: upstream([query.root], self._plan.nodes) for query in self._plan.queries
+        }
+        after = [root for root, names in above.items() if node in names]
+        return [root for root in after if not any(o != root and o in above[root] for o in after)]
 
     def _answer(self, tap: _Tap, content: Mapping[str, Any]) -> None:
         """Writes an answer; one without a place or that cannot be written is counted."""

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from penstock.core.units import PositiveDuration
 from penstock.sdk.config import Config
 from penstock.sdk.network.auth import AwsAuth
-from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+from penstock.sdk.network.tls import Tls, TlsOption, check_supported, resolve_tls
 
 
 class AwsConfig(Config):
@@ -28,11 +28,7 @@ class AwsConfig(Config):
 
     @model_validator(mode="after")
     def _check_tls(self) -> Self:
-        tls = self.resolved_tls
-        if tls is not None and tls.key_password is not None:
-            raise ValueError("tls.key_password is not supported by the AWS SDK")
-        if tls is not None and tls.verify and not tls.verify_hostname:
-            raise ValueError("tls.verify_hostname: false requires tls.verify: false")
+        check_supported(self.resolved_tls, "the AWS SDK")
         return self
 
     @property

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from penstock.core.errors import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint, is_lost_connection
 
 _NAMES = {"sqs": "SQS", "kinesis": "Kinesis"}
 _AUTHENTICATION = (
@@ -71,10 +72,10 @@ def _client_error(error: Exception, service: str) -> Transient | Permanent:
     """Returns the error of a request without a response."""
     from botocore import exceptions as botocore
 
-    if isinstance(error, botocore.SSLError):
+    if isinstance(error, botocore.SSLError) and not is_lost_connection(str(error)):
         return Permanent(
             f"TLS verification of {service} failed: {error}", code="tls",
-            hint="Set tls.ca to the CA certificate file.",
+            hint=certificate_hint(str(error)),
         )  # fmt: skip
     if isinstance(error, botocore.HTTPClientError | botocore.ConnectionError):
         return Transient(

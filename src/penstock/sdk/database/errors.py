@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.errors import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 
+CONNECTION_LIMIT = "Raise max_connections of the server, or close other connections."
 UNREACHABLE = "Check that the server is running, and the option url."
+
+
+def at_limit(setting: str) -> str:
+    """Returns the hint for a server that closes, or does not read, connections beyond a limit."""
+    return f"Check that the server is running, and has fewer connections than {setting}."
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,9 @@ class ServerErrors:
         """Returns the error of a TLS handshake."""
         return Permanent(
             f"TLS verification of {self._server} failed: {reason}", code="tls",
-            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
+            hint=certificate_hint(
+                reason, "Set tls.ca to the CA certificate file, or check that the server has TLS."
+            ),
         )  # fmt: skip
 
     def authentication(self, reason: str) -> Permanent:

@@ -8,14 +8,15 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import field_validator
+from pydantic import AfterValidator, field_validator
 
 from penstock.core.cache import cache_directory
 from penstock.core.errors import OptionError, Permanent
 from penstock.core.files.durable import replace_durably
 from penstock.core.java import spark_home
+from penstock.core.python_permission import require_no_packages
 from penstock.core.text import did_you_mean
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.java.jvm import class_loader, java_class
@@ -28,7 +29,7 @@ class Jars(Config):
 
     jars: list[UserPath] = []
     """The files of jars, such as `lib/ojdbc11.jar`."""
-    packages: list[str] = []
+    packages: Annotated[list[str], AfterValidator(require_no_packages)] = []
     """Maven coordinates of jars, as `GROUP:ARTIFACT:VERSION`. Jars and their dependencies are
     searched where Spark searches them: in `~/.ivy2.5.2`, `~/.m2` and Maven Central, or the
     repository in the environment variable `DEFAULT_ARTIFACT_REPOSITORY`."""

@@ -6,6 +6,7 @@ import errno
 import re
 
 from penstock.core.errors import Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 from penstock.sdk.object_store import is_untrusted
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m|↳")
@@ -40,7 +41,10 @@ def storage_error(
         return Permanent(
             f"cannot {operation} {subject}: TLS verification of the storage failed", code="tls",
             detail=detail,
-            hint="Set the environment variable SSL_CERT_FILE to the CA certificate file.",
+            hint=certificate_hint(
+                detail,
+                "Set the environment variable SSL_CERT_FILE to the CA certificate file.",
+            ),
         )  # fmt: skip
     if is_local and isinstance(error, NotADirectoryError | FileExistsError):
         return Permanent(

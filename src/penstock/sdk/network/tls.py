@@ -21,6 +21,12 @@ _LOST = re.compile(
 )
 
 
+_OTHER_NAME = re.compile(
+    "mismatch|not valid for|n[o']t match|name matches|hostnameverifier", re.IGNORECASE
+)
+"""Reasons of clients for a certificate that is issued for other host names."""
+
+
 class Tls(Config):
     """Certificates and verification of a TLS connection."""
 
@@ -87,6 +93,21 @@ class Tls(Config):
                 "cannot use the certificate files of tls", code="tls", detail=str(error)
             ) from None
         return context
+
+
+def check_supported(tls: Tls | None, client: str) -> None:
+    """Raises ValueError for settings without meaning for a client that has only files of TLS."""
+    if tls is not None and tls.key_password is not None:
+        raise ValueError(f"tls.key_password is not supported by {client}")
+    if tls is not None and tls.verify and not tls.verify_hostname:
+        raise ValueError("tls.verify_hostname: false requires tls.verify: false")
+
+
+def certificate_hint(reason: str, otherwise: str = "Set tls.ca to the CA certificate file.") -> str:
+    """Returns the hint for the certificate of a server that a client rejects with a reason."""
+    if _OTHER_NAME.search(reason):
+        return "Use a host name for which the certificate of the server is issued."
+    return otherwise
 
 
 def is_lost_connection(reason: str) -> bool:

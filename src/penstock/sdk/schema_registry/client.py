@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from penstock.core.errors import DecodeError, PenstockError, Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 from penstock.sdk.schema_registry.options import RegistryOptions
 
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
@@ -217,7 +218,7 @@ def _connection_error(error: BaseException, action: str, address: str) -> Transi
             return Permanent(
                 f"cannot {action}: TLS verification of {address} failed",
                 code="tls",
-                hint="Set tls.ca to the CA certificate file.",
+                hint=certificate_hint(str(error)),
                 detail=str(error),
             )
         cause = cause.__cause__ or cause.__context__

@@ -23,6 +23,11 @@ Names = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=
 Kind = Literal["source", "sink"]
 
 
+SearchText = Annotated[str | None, Query(max_length=200)]
+After = Annotated[str | None, Query(max_length=300)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
 class AllowedUse(Body):
     """The use of a connection. `pipelines` are IDs; null permits all."""
 
@@ -142,19 +147,24 @@ def test_connection(
 
 @router.get("/{name}/tables")
 def list_tables(
-    name: str, user: Editor, tests: TheConnectionTests, audit: TheAudit,
-    text: Annotated[str | None, Query(max_length=200)] = None,
-    after: Annotated[str | None, Query(max_length=300)] = None,
-    limit: int = Query(100, ge=1, le=1000),
+    name: str, user: Editor, tests: TheConnectionTests, audit: TheAudit, text: SearchText = None,
+    after: After = None, limit: Limit = 100,
 ) -> dict[str, Any]:  # fmt: skip
     """Returns names of tables that contain a text, after a name, in order."""
     audit.record(user.name, "list tables", name)
-    found = [
-        table
-        for table in tests.tables(name, user)
-        if (after is None or table > after) and (text or "").lower() in table.lower()
-    ]
+    found = _matching(tests.tables(name, user), text, after)
     return {"tables": found[:limit], "more": len(found) > limit}
+
+
+@router.get("/{name}/topics")
+def list_topics(
+    name: str, user: Editor, tests: TheConnectionTests, audit: TheAudit, text: SearchText = None,
+    after: After = None, limit: Limit = 100,
+) -> dict[str, Any]:  # fmt: skip
+    """Returns names of topics that contain a text, after a name, in order."""
+    audit.record(user.name, "list topics", name)
+    found = _matching(tests.topics(name, user), text, after)
+    return {"topics": found[:limit], "more": len(found) > limit}
 
 
 @router.post("/{name}/tables")
@@ -164,6 +174,14 @@ def describe_tables(
     """Returns the columns of tables, and the sources that read them, as YAML."""
     audit.record(user.name, "describe tables", name, tables=len(body.tables))
     return tests.describe(name, body.tables, user)
+
+
+def _matching(names: list[str], text: str | None, after: str | None) -> list[str]:
+    return [
+        name
+        for name in names
+        if (after is None or name > after) and (text or "").lower() in name.lower()
+    ]
 
 
 def _permissions(body: AllowedUse | None, user: User) -> Permissions | None:

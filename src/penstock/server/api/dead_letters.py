@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
@@ -22,11 +22,17 @@ router = APIRouter(
 @router.get("")
 def list_dead_letters(
     id: str, user: DataReader, changes: TheChanges, audit: TheAudit, node: str | None = None,
-    code: str | None = None, limit: int = Query(50, ge=1, le=1000),
+    code: str | None = None, before: Annotated[str | None, Query(max_length=200)] = None,
+    limit: int = Query(50, ge=1, le=1000),
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns the newest dead letters, and their numbers by node and code."""
+    """Returns the newest dead letters, or those before a place, and numbers by node and code.
+
+    `next` is the value of `before` of the next page; null at the end. A page of large payloads has
+    fewer letters than `limit`.
+    """
     audit.record(user.name, "list dead letters", id)
-    return changes.dead_letters(id, "list_dead_letters", node=node, code=code, limit=limit)
+    selected = {"node": node, "code": code, "before": before, "limit": limit}
+    return changes.dead_letters(id, "list_dead_letters", **selected)
 
 
 @router.get("/{letter}")

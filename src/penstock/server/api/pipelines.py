@@ -163,9 +163,16 @@ def restart_pipeline(
 
 
 @router.get(PATH + "/runs")
-def list_runs(id: str, user: Viewer, views: TheViews) -> list[dict[str, Any]]:
-    """Returns the runs of a pipeline, last first, with their errors."""
-    return views.runs(id)
+def list_runs(
+    id: str, user: Viewer, views: TheViews,
+    before: Annotated[str | None, Query(max_length=100)] = None,
+    limit: int = Query(50, ge=1, le=500),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Returns the last runs of a pipeline, or those before a run, last first, with their errors.
+
+    `before` is the ID of the last run of the page before.
+    """
+    return views.runs(id, before=before, limit=limit)
 
 
 @router.get(PATH + "/logs")

@@ -56,6 +56,11 @@ class ConnectionTests:
         tables: list[str] = found["tables"]
         return tables
 
+    def topics(self, name: str, user: User) -> list[str]:
+        """Returns the names of the topics of a connection."""
+        topics: list[str] = self._discover("list_topics", name, user)["topics"]
+        return topics
+
     def describe(self, name: str, tables: Sequence[str], user: User) -> dict[str, Any]:
         """Returns the columns of tables, and the sources that read them, as YAML."""
         return self._discover("describe_tables", name, user, tables=list(tables))

@@ -12,8 +12,11 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.core.errors import Transient
+from penstock.server.workers.memory import ProcessTree, memory_error, worker_limit
 
 POLL_SECONDS = 0.1
+LOOK_SECONDS = 0.5
+"""The time between two looks at the memory of the processes."""
 START_SECONDS = 90.0
 """The time that the start of a session may add to an operation."""
 CANCEL_SECONDS = 5.0
@@ -35,7 +38,7 @@ class SessionProcess:
             [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env=dict(environment), start_new_session=True, bufsize=0,
         )  # fmt: skip
-        self._unread = b""
+        self._unread, self._memory = b"", worker_limit()
 
     def perform(
         self, request: Mapping[str, Any], on_event: OnEvent, cancelled: Callable[[], bool],
@@ -44,12 +47,17 @@ class SessionProcess:
         """Sends a request and passes its events on, until its end.
 
         An operation that is cancelled, or takes longer than `timeout` seconds and the start of a
-        session, is first asked to end and then killed. Raises Transient if the process ends.
+        session, is first asked to end and then killed. Raises Transient if the process ends, and
+        UserError if it needs too much memory.
         """
         self.requests += 1
         self._send(request)
         deadline, asked = time.monotonic() + timeout + START_SECONDS, False
+        look = 0.0
         while True:
+            if time.monotonic() > look:
+                self._check_memory()
+                look = time.monotonic() + LOOK_SECONDS
             for event, facts in self._read():
                 if event == "end":
                     return
@@ -79,6 +87,13 @@ class SessionProcess:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+
+    def _check_memory(self) -> None:
+        processes = ProcessTree.of(self._process.pid)
+        if processes.memory > self._memory:
+            processes.kill()
+            self.kill()
+            raise memory_error(self._memory)
 
     def _send(self, content: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None

@@ -23,6 +23,7 @@ from penstock.core.errors import Bug, PenstockError, flatten_errors
 from penstock.core.known_secrets import conceal, forget_secrets
 from penstock.server.live.session_operations import OPERATIONS, Work
 from penstock.server.live.warm_session import WarmSession
+from penstock.server.workers.memory import limit_data
 from penstock.server.workers.operations import variables_set
 from penstock.server.workers.worker import end_with_parent
 from penstock.spec.documents.files import unsaved
@@ -30,6 +31,7 @@ from penstock.spec.documents.files import unsaved
 
 def main() -> None:
     """Performs requests until the end of the input. Output of user code goes to standard error."""
+    limit_data()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()

@@ -57,6 +57,13 @@ def list_tables(file: Path, connection: str, allowed: Allowed = None) -> Facts:
         return {"tables": discovery.table_names(options["type"], {"connection": connection})}
 
 
+def list_topics(file: Path, connection: str, allowed: Allowed = None) -> Facts:
+    """Returns the names of the topics of a connection."""
+    options = _options_of(connection)
+    with _guarded(options, allowed):
+        return {"topics": discovery.topic_names(options["type"], {"connection": connection})}
+
+
 def describe_tables(
     file: Path, connection: str, tables: Sequence[str], allowed: Allowed = None
 ) -> Facts:

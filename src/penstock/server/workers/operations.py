@@ -142,16 +142,19 @@ def convert(file: Path) -> Facts:
 
 
 def list_dead_letters(
-    file: Path, node: str | None = None, code: str | None = None, limit: int = 50
-) -> Facts:
-    """Returns the newest dead letters of a selection, and the number of each node and code."""
+    file: Path, node: str | None = None, code: str | None = None, limit: int = 50,
+    before: str | None = None,
+) -> Facts:  # fmt: skip
+    """Returns a page of dead letters of a selection, and the number of each node and code."""
     plan = app.plan(file)
     found = PipelineControl.of(plan).dead_letters(Selection(node=node, code=code))
+    page = found.page(limit, before)
     return {
         "places": {name: _place(each.where) for name, each in plan.nodes.items()},
         "total": len(found),
         "counts": [asdict(count) for count in found.counts()],
-        "letters": [letter_facts(each.to_json()) for each in found.newest(limit)],
+        "letters": [letter_facts(each.to_json()) for each in page.letters],
+        "next": page.next,
     }
 
 
@@ -161,9 +164,8 @@ def show_dead_letter(file: Path, letter: str) -> Facts:
 
 
 def remove_dead_letters(file: Path, ids: list[str]) -> Facts:
-    """Removes dead letters for good."""
-    PipelineControl.of(app.plan(file)).remove_dead_letters(ids)
-    return {"removed": len(ids)}
+    """Removes dead letters for good, and returns the number of those that existed."""
+    return {"removed": PipelineControl.of(app.plan(file)).remove_dead_letters(ids)}
 
 
 def replay_dead_letters(file: Path, ids: list[str] | None = None, force: bool = False) -> Facts:
@@ -187,7 +189,7 @@ OPERATIONS: Mapping[str, Callable[..., Facts]] = {
         describe, check, check_functions, convert, complete, hover, find_definition, list_symbols,
         list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
         connection_operations.test_connection, connection_operations.list_tables,
-        connection_operations.describe_tables,
+        connection_operations.list_topics, connection_operations.describe_tables,
     )
 }  # fmt: skip
 

@@ -14,11 +14,13 @@ from pydantic_core import to_json
 
 from penstock.core.errors import Bug
 from penstock.core.known_secrets import conceal, forget_secrets
+from penstock.server.workers.memory import limit_data
 from penstock.server.workers.operations import perform
 
 
 def main() -> None:
     """Answers requests until the end of the input. Output of user code goes to standard error."""
+    limit_data()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()

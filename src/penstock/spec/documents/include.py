@@ -26,6 +26,7 @@ from pathlib import Path
 
 from penstock.core.errors import PenstockError, SpecError, ValidationErrors
 from penstock.core.location import Location
+from penstock.core.path_permission import check_path
 from penstock.core.text import shorten
 from penstock.spec.documents.files import STANDARD_INPUT, missing_file_error
 from penstock.spec.documents.interpolate import Interpolator
@@ -62,6 +63,8 @@ class IncludeReader:
             return []
         self._seen.add(real)
         try:
+            if where is not None:
+                check_path(path, where)  # a pattern may match a link
             document = document_front_end(path).read_document(path, where)
         except (SpecError, ValidationErrors) as error:
             self.errors.append(error)
@@ -92,6 +95,11 @@ class IncludeReader:
     def _matches(self, name: str, item: ScalarNode) -> Iterator[tuple[str, Location]]:
         text = str(item.value)
         path = Path(name).parent / text if name != STANDARD_INPUT else Path(text)
+        try:
+            check_path(path, item.location)
+        except SpecError as error:
+            self.errors.append(error)
+            return
         if not has_magic(text):
             try:
                 missing = not path.exists()

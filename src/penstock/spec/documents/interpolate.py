@@ -35,6 +35,7 @@ from pathlib import Path
 from penstock.core.errors import SpecError
 from penstock.core.files.pipes import open_without_waiting
 from penstock.core.known_secrets import remember_secret
+from penstock.core.path_permission import CODE, rejection
 from penstock.core.text import nearest
 from penstock.spec.documents.secrets import SecretError, reveal
 from penstock.spec.tree import scalars
@@ -208,6 +209,9 @@ def _secret(reference: str, env: Environment[str, str]) -> str:
 
 
 def _file_text(path: Path) -> str:
+    rejected = rejection(path)
+    if rejected is not None:
+        raise _ExpressionError(CODE, *rejected)
     try:
         with open_without_waiting(path) as file:
             text = file.read().decode("utf-8").rstrip("\r\n")

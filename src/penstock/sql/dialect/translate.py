@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from penstock.sql.datafusion.rules import RULES
-from penstock.sql.dialect import calendar_windows, outputs, table_checks
+from penstock.sql.dialect import calendar_windows, java_calls, outputs, table_checks
 from penstock.sql.text.edits import DialectError, Edit, Translation, without_overlaps
 from penstock.sql.text.nesting import TOO_DEEP, check_nesting
 from penstock.sql.text.sql import read_sql
 
-_RULES = (outputs.edits, calendar_windows.edits, table_checks.edits, *RULES)
+_RULES = (java_calls.edits, outputs.edits, calendar_windows.edits, table_checks.edits, *RULES)
 _MAX_ROUNDS = 200
 """More than the depth of nested calls in any query."""
 _MAX_ARGUMENTS = 4

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from penstock.core.paths import LocatedPath
 from penstock.sdk import Config
 from penstock.sdk.schema_registry.options import RegistryAuth
 
@@ -16,9 +17,9 @@ class Codec(Config):
     type: Literal["json", "debezium_json", "protobuf", "registry"]
     """The format: JSON, change events of Debezium, Protobuf, or records with the ID of a schema in
     a schema registry (Avro or Protobuf)."""
-    files: list[str] = []
+    files: list[LocatedPath] = []
     """Files and directories with the definitions of Protobuf messages."""
-    includes: list[str] = []
+    includes: list[LocatedPath] = []
     """Directories of imported definitions."""
     message: str | None = None
     """The name of the Protobuf message."""

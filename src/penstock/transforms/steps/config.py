@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from penstock.core.paths import LocatedPath
 from penstock.core.secret import Secret
 from penstock.sdk import Config, UserPath
 from penstock.sdk.network.auth import Auth, PasswordAuth
@@ -68,7 +69,7 @@ class Storage(Config):
 class FileQuery(Config):
     """Files that are read by Apache DataFusion."""
 
-    path: str
+    path: LocatedPath
     """The file, the directory or the URL."""
     format: Literal["json", "csv", "parquet", "avro", "arrow"]
     """The format of the files."""
@@ -218,14 +219,14 @@ class Step(Config):
     """Tables of the query with the rows of the keys of a batch."""
     code: str | None = None
     """The code of `python`, or the program of `vrl`."""
-    module: str | None = None
+    module: LocatedPath | None = None
     """The module of the function, in place of the code; of `wasm` a file in text or binary form."""
     function: str | None = None
     """The function: from a RecordBatch to a list of RecordBatches; of `wasm` from a row to a row,
     as JSON."""
     fuel: int = Field(default=10_000_000, ge=1)
     """The maximum number of instructions of `wasm` for a row."""
-    python_path: list[str] = []
+    python_path: list[LocatedPath] = []
     """Directories of modules."""
     count: int | None = Field(default=None, ge=1)
     """The number of batches that `merge` makes one batch of."""

@@ -77,6 +77,16 @@ class Truncate:
 Parsed = Begin | Commit | Table | Change | Truncate
 
 
+def table_of_row(data: bytes, start: int) -> int | None:
+    """Returns the table of an insert, a delete, or an update without the row before it.
+
+    These changes have one row. Returns None for other messages.
+    """
+    kind = data[start]
+    is_change = kind in (_INSERT, _DELETE) or (kind == _UPDATE and data[start + 5] == _NEW)
+    return _INT32.unpack_from(data, start + 1)[0] if is_change else None
+
+
 def parse(data: bytes, start: int = 0) -> Parsed | None:
     """Parses the message from `start`; None for one without a meaning here."""
     parser = _PARSERS.get(data[start])
@@ -110,9 +120,9 @@ class _Reader:
         for _ in range(count):
             kind = data[position]
             position += 1
-            if kind == _NULL:
+            if kind == NULL:
                 values.append(None)
-            elif kind == _UNSENT:
+            elif kind == UNSENT:
                 values.append(Unsent.VALUE)
             else:
                 (length,) = _INT32.unpack_from(data, position)
@@ -126,7 +136,9 @@ class _Reader:
 _INT8, _INT16 = struct.Struct(">B"), struct.Struct(">H")
 _INT32, _INT64 = struct.Struct(">I"), struct.Struct(">Q")
 _SIGNED32 = struct.Struct(">i")
-_NULL, _UNSENT = b"nu"
+_INSERT, _UPDATE, _DELETE, _NEW = b"IUDN"
+NULL, UNSENT = b"nu"
+"""The kinds of values without a text: null, and one that the server has not sent."""
 
 
 def _begin(reader: _Reader) -> Begin:

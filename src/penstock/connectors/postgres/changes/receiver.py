@@ -12,10 +12,12 @@ from penstock.connectors.postgres.changes.messages import (
     Parsed,
     Table,
     Truncate,
+    parse,
+    table_of_row,
 )
 from penstock.connectors.postgres.changes.positions import lsn_text
 from penstock.connectors.postgres.changes.snapshot import mark_position
-from penstock.connectors.postgres.changes.stream import ReplicationStream
+from penstock.connectors.postgres.changes.stream import START, ReplicationStream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.sdk.database.changes import ChangesReceiver, Transaction
@@ -40,14 +42,20 @@ class PostgresReceiver(ChangesReceiver):
 
     async def receive(self) -> None:
         for message in await self._stream.messages(self.idle_seconds):
-            if isinstance(message, Change):
-                assert self.transaction is not None
-                described, tables = self._described[message.table]
-                for table in tables:
-                    await table.add(self.transaction, described, message)
-            else:
-                await self._process(message)
+            number = table_of_row(message, START)
+            if number is None:
+                await self._process(parse(message, START))
+                continue
+            assert self.transaction is not None
+            for table in self._described[number][1]:
+                table.enqueue(self.transaction, message)
+        await self._add_queued(without_few=self.transaction is not None)
         self.position = self._stream.position
+
+    async def _add_queued(self, *, without_few: bool = False) -> None:
+        """Adds the changes that tables have queued, unless they are few."""
+        for table in self._own_tables:
+            await table.add_queued(without_few=without_few)
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
         super().confirm(end)
@@ -56,8 +64,12 @@ class PostgresReceiver(ChangesReceiver):
     def is_reply_requested(self) -> bool:
         return self._stream.reply_requested()
 
-    async def _process(self, message: Parsed) -> None:
-        if isinstance(message, Begin):
+    async def _process(self, message: Parsed | None) -> None:
+        if isinstance(message, Change):
+            assert self.transaction is not None
+            for table in self._described[message.table][1]:
+                await table.add(self.transaction, message)
+        elif isinstance(message, Begin):
             text = lsn_text(message.lsn)
             self.begin(Transaction(message.lsn, text, message.transaction, message.time))
         elif isinstance(message, Commit):
@@ -68,6 +80,7 @@ class PostgresReceiver(ChangesReceiver):
             tables = [table for table in self._own_tables if table.place == place]
             self._described[message.number] = message, tables
             for table in tables:
+                await table.add_queued()
                 await asyncio.to_thread(table.describe, message)
         elif isinstance(message, Truncate):
             for number in message.tables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from penstock.connectors.postgres.changes.positions import lsn, lsn_text, snapshot_visibility
 from penstock.connectors.postgres.connection import PostgresConnection
@@ -17,10 +18,14 @@ class SnapshotChunk(Chunk):
 
     snapshot: str
 
+    @cached_property
+    def _visibility(self) -> tuple[int, int, frozenset[int]]:
+        return snapshot_visibility(self.snapshot)
+
     def contains(self, transaction: Transaction) -> bool:
         number = transaction.id
         assert isinstance(number, int)
-        first, last, running = snapshot_visibility(self.snapshot)
+        first, last, running = self._visibility
         if number in running:
             return False
         return _is_before(number, first) or _is_before(number, last)

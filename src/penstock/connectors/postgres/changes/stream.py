@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from penstock.connectors.postgres.changes.messages import Parsed, parse
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.connection import connect_options
 from penstock.connectors.postgres.errors import translate_error
@@ -20,11 +19,13 @@ from penstock.connectors.postgres.types import DIALECT
 from penstock.core.errors import Permanent, Transient
 from penstock.sdk.database.postgres_client import connect_postgres
 
-_DATA = struct.Struct(">cQQq")
+START = struct.calcsize(">cQQq")
+"""The place of a message of the output plugin, after the header of the stream."""
+_OF_PLUGIN = ord("w")
 _KEEPALIVE = struct.Struct(">cQqB")
 _STATUS = struct.Struct(">cQQQqB")
 _EPOCH_SECONDS = 946_684_800
-_MAX_MESSAGES = 5000
+_MAX_MESSAGES, _MAX_BYTES = 5000, 4 << 20
 
 
 class ReplicationStream:
@@ -58,15 +59,18 @@ class ReplicationStream:
             raise _start_error(result, config, slot)
         self._connection.nonblocking = 1
 
-    async def messages(self, seconds: float) -> list[Parsed]:
+    async def messages(self, seconds: float) -> list[bytes]:
         """Returns the messages that have arrived, and waits `seconds` for the first one.
 
-        Raises Transient if the connection ends or the server does not respond.
+        A message of the output plugin begins at `START`. Raises Transient if the connection ends
+        or the server does not respond.
         """
-        found = self._received()
-        if not found:
+        found: list[bytes] = self._call(self._received)
+        if found:
+            await asyncio.sleep(0)  # a cancellation also ends a stream without a pause
+        else:
             await self._wait(seconds)
-            found = self._received()
+            found = self._call(self._received)
         return found
 
     def confirm(self, position: int, *, reply: bool = False) -> None:
@@ -81,30 +85,34 @@ class ReplicationStream:
         with suppress(Exception):
             self._client.close()
 
-    def _received(self) -> list[Parsed]:
-        self._call(self._connection.consume_input)
-        found: list[Parsed] = []
-        while len(found) < _MAX_MESSAGES:
-            length, data = self._call(self._connection.get_copy_data, 1)
-            if length == 0:
-                break
+    def _received(self) -> list[bytes]:
+        connection, found, size = self._connection, list[bytes](), 0
+        connection.consume_input()
+        while len(found) < _MAX_MESSAGES and size < _MAX_BYTES:
+            length, content = connection.get_copy_data(1)
+            if length == 0:  # more may have arrived meanwhile
+                connection.consume_input()
+                length, content = connection.get_copy_data(1)
             if length < 0:
                 raise self._ended()
+            if length == 0:
+                break
+            data = bytes(content)
+            if data[0] == _OF_PLUGIN:
+                found.append(data)
+                size += length
+            else:
+                self._keep_alive(data)
+        if found:
             self._last_response = time.monotonic()
-            message = self._parse(data)
-            if message is not None:
-                found.append(message)
         return found
 
-    def _parse(self, content: memoryview) -> Parsed | None:
-        data = bytes(content)
-        if data[:1] == b"w":
-            return parse(data, _DATA.size)
+    def _keep_alive(self, data: bytes) -> None:
+        """Takes the position of a keepalive, which follows all transactions before it."""
         _, position, _, reply = _KEEPALIVE.unpack_from(data)
+        self._last_response = time.monotonic()
         self._reply_requested = self._reply_requested or bool(reply)
-        # A keepalive follows the messages of all transactions before its position.
         self.position = max(self.position, position)
-        return None
 
     def reply_requested(self) -> bool:
         """Returns whether the server has requested a confirmation since the last call."""
@@ -118,11 +126,13 @@ class ReplicationStream:
                 hint="Check that the server is running.",
             )  # fmt: skip
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
-        descriptor = self._connection.socket
+        descriptor = self._call(lambda: self._connection.socket)
         loop.add_reader(descriptor, readable.set)
         try:
+            # Unlike asyncio.wait_for of Python 3.11, this is cancelled also when data arrive.
             with suppress(TimeoutError):
-                await asyncio.wait_for(readable.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await readable.wait()
         finally:
             loop.remove_reader(descriptor)
 

@@ -51,8 +51,8 @@ def _bytes(value: bytes) -> dict[str, str]:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_bytes)
-_quoted: Callable[[str], str] = json.encoder.encode_basestring
-_MARK_OF_BYTES = b'{"bytes":'
+quoted: Callable[[str], str] = json.encoder.encode_basestring
+MARK_OF_BYTES = b'{"bytes":'
 
 
 def key_text(key: Key) -> str:
@@ -72,7 +72,7 @@ def change_payload(operation: Operation, row: Row) -> bytes:
     """
     values = ", ".join(
         [
-            f"{_quoted(name)}: {_quoted(value) if isinstance(value, str) else _json(value)}"
+            f"{quoted(name)}: {quoted(value) if isinstance(value, str) else _json(value)}"
             for name, value in row.items()
         ]
     )
@@ -90,7 +90,7 @@ def changes_of_payloads(payloads: Sequence[bytes]) -> tuple[list[str], list[Row]
     except ValueError as error:
         raise DecodeError(f"the record is not a change: {error}", code="not-json") from None
     rows = [change["row"] for change in changes]
-    if any(_MARK_OF_BYTES in payload for payload in payloads):
+    if any(MARK_OF_BYTES in payload for payload in payloads):
         rows = [{name: _datum(value) for name, value in row.items()} for row in rows]
     return [change["op"] for change in changes], rows
 

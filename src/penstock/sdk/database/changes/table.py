@@ -10,8 +10,10 @@ from typing import Any, cast
 import pyarrow as pa
 
 from penstock.core.errors import Permanent
-from penstock.journal import Journal, Message
+from penstock.journal import Journal, Message, Messages
+from penstock.journal.reader import split_batch
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
+from penstock.sdk.database.changes.payloads import changes_of_rows
 from penstock.sdk.database.changes.progress import DONE, Confirmed, Progress
 from penstock.sdk.database.changes.rows import (
     Key,
@@ -52,9 +54,10 @@ class TableReceiver(ABC):
         self._followed: pa.Schema | None = None
         self._first = confirmed.position
         self._number = 0
-        self._part_bytes = min(PART_BYTES, max_journal_size // 8)
-        self._messages: list[Message] = []
-        self._size = 0
+        self.part_bytes = min(PART_BYTES, max_journal_size // 8)
+        """The bytes of rows that are appended together."""
+        self._parts: list[list[Message] | pa.RecordBatch] = []
+        self._count = self._size = 0
         self._chunk: asyncio.Task[Chunk] | None = None
         self._changed = ChangedKeys()
 
@@ -99,26 +102,70 @@ class TableReceiver(ABC):
         after: Mapping[str, Value] | None,
     ) -> None:  # fmt: skip
         """Adds a change of a row. `before` has the key, or the whole row, before it."""
-        if not self.reads(transaction):
-            return
         for part, values in self.operations(operation, before, after):
             self._number += 1
-            if self._chunk is not None:
-                self.mark_changed(self._key(values), transaction)
-            if not self.progress.includes(transaction.position, self._number):
-                if self.described is not self._followed:
-                    await self._follow(self.described, transaction.lsn)
-                row = await self._complete(values, before) if has_unsent(values) else values
-                chunk = self.progress.chunk
-                self.progress = Progress(transaction.position, self._number, chunk)
-                self._add(part, cast(Row, row), transaction)
-                if self._is_full:
-                    await self.flush()
+            await self.add_part(transaction, self._number, part, values, before)
+
+    async def add_part(
+        self, transaction: Transaction, number: int, operation: Operation,
+        values: Mapping[str, Value], before: Mapping[str, Value] | None,
+    ) -> None:  # fmt: skip
+        """Adds the change `number` of a transaction, unless the journal has it."""
+        if not self.reads(transaction):
+            return
+        if self._chunk is not None:
+            self.mark_changed(self._key(values), transaction)
+        if self.progress.includes(transaction.position, number):
+            return
+        if self.described is not self._followed:
+            await self._follow(self.described, transaction.lsn)
+        row = await self._complete(values, before) if has_unsent(values) else values
+        self.progress = Progress(transaction.position, number, self.progress.chunk)
+        self._add(operation, cast(Row, row), transaction)
+        if self._is_full:
+            await self.flush()
+
+    def is_new(self, transaction: Transaction, number: int) -> bool:
+        """Returns whether the journal lacks the change `number` of a transaction."""
+        return self.reads(transaction) and not self.progress.includes(transaction.position, number)
+
+    async def add_rows(
+        self, transactions: Sequence[Transaction], numbers: Sequence[int],
+        operations: pa.StringArray, rows: pa.RecordBatch,
+    ) -> None:  # fmt: skip
+        """Adds changes of rows whose columns are texts, each with its transaction and number.
+
+        They are in the order of the log, and the server has sent all values.
+        """
+        self._mark_rows(transactions, rows)
+        places = enumerate(zip(transactions, numbers, strict=True))
+        first = next((place for place, change in places if self.is_new(*change)), None)
+        if first is None:
+            return
+        transactions, numbers = transactions[first:], numbers[first:]
+        operations, rows = operations.slice(first), rows.slice(first)
+        await self._follow(self.described, transactions[0].lsn)
+        self.progress = Progress(transactions[-1].position, numbers[-1], self.progress.chunk)
+        changes = changes_of_rows(transactions, numbers, operations, rows, self.progress.chunk)
+        for part in split_batch(changes, self.part_bytes):
+            self._parts.append(part)
+            self._count += part.num_rows
+            self._size += part.nbytes
+            if self._is_full:
+                await self.flush()
 
     def mark_changed(self, key: Key, transaction: Transaction) -> None:
         """Records that a row has changed: it is left out of a chunk that is read."""
         if self._chunk is not None:
             self._changed.add(key, transaction)
+
+    def _mark_rows(self, transactions: Sequence[Transaction], rows: pa.RecordBatch) -> None:
+        if self._chunk is None:
+            return
+        keys = zip(*(rows.column(name).to_pylist() for name in self.key), strict=True)
+        for key, transaction in zip(keys, transactions, strict=True):
+            if self.reads(transaction):
+                self._changed.add(key, transaction)
 
     def truncated(self, transaction: Transaction | None) -> Permanent:
         """Returns the error of a table whose rows were removed at once."""
@@ -160,16 +207,23 @@ class TableReceiver(ABC):
 
     async def flush(self) -> None:
         """Appends the rows to the journal, and returns when they are durable."""
-        messages, self._messages, self._size = self._messages, [], 0
-        if not messages:
+        parts, self._parts, self._count, self._size = self._parts, [], 0, 0
+        if not parts:
             return
-        append = asyncio.ensure_future(self.journal.append(messages))
+        append = asyncio.ensure_future(self._append(parts))
         try:
             while not (await asyncio.wait([append], timeout=_WAIT_SECONDS))[0]:
                 self.while_waiting()
         finally:
             append.cancel()
         await append
+
+    async def _append(self, parts: Sequence[Messages]) -> None:
+        """Appends parts, the last of which is durable after all others."""
+        *others, last = parts
+        for part in others:
+            await self.journal.take(part)
+        await self.journal.append(last)
 
     def cancel(self) -> None:
         """Cancels the read of a chunk."""
@@ -234,12 +288,15 @@ class TableReceiver(ABC):
             "number": number,
             "chunk": chunk,
         }
-        self._messages.append(Message(payload, metadata))
+        if not self._parts or not isinstance(self._parts[-1], list):
+            self._parts.append([])
+        self._parts[-1].append(Message(payload, metadata))
+        self._count += 1
         self._size += len(payload) + _OVERHEAD
 
     @property
     def _is_full(self) -> bool:
-        return len(self._messages) >= _PART_ROWS or self._size >= self._part_bytes
+        return self._count >= _PART_ROWS or self._size >= self.part_bytes
 
     def _row_key(self, row: Row) -> str:
         return key_text(tuple(row[name] for name in self.key))

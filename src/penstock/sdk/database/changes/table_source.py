@@ -13,6 +13,7 @@ from penstock.core.errors import OptionError
 from penstock.core.text import did_you_mean
 from penstock.sdk.database.changes.config import ChangesConfig
 from penstock.sdk.database.changes.evolution import evolve
+from penstock.sdk.database.changes.payloads import MANY, texts_of_payloads
 from penstock.sdk.database.changes.rows import changes_of_payloads
 from penstock.sdk.database.changes.schemas import (
     JournalSchema,
@@ -120,16 +121,19 @@ class TableChangesSource(ChangesSource[C]):
 
     def rows_of(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
         assert self.columns is not None
-        operations, rows = changes_of_payloads(payloads)
-        texts = {
-            field.name: _array(
-                operations
-                if field.name == self.operation_column
-                else [row.get(field.name) for row in rows]
-            )
-            for field in self.columns
-        }
-        return self.to_rows(pa.record_batch(texts), self.columns)
+        names = self.table_columns.names
+        found = texts_of_payloads(payloads, names) if len(payloads) >= MANY else None
+        operations, rows = found or _texts_one_by_one(payloads, names)
+        texts = rows.append_column(self.operation_column, operations)
+        return self.to_rows(texts.select(self.columns.names), self.columns)
+
+
+def _texts_one_by_one(
+    payloads: Sequence[bytes], names: Sequence[str]
+) -> tuple[pa.StringArray, pa.RecordBatch]:
+    operations, rows = changes_of_payloads(payloads)
+    arrays = [_array([row.get(name) for row in rows]) for name in names]
+    return pa.array(operations, pa.string()), pa.RecordBatch.from_arrays(arrays, names)
 
 
 def _array(values: Sequence[str | bytes | None]) -> pa.Array:

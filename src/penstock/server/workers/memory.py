@@ -1,0 +1,92 @@
+"""Memory of a worker with a Spark session, of which user code may allocate without end.
+
+An allocation beyond the limit of a process fails. A worker whose processes together exceed theirs
+is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.core.errors import UserError
+from penstock.core.units import binary_size_text
+from penstock.engine.spark_session.memory import Memory
+
+PROCESS_BYTES = 3 << 30
+"""The data of one process. Java needs about half of it."""
+WORKER_BYTES = 5 << 30
+"""The memory of all processes of a worker, at most half of that of the machine."""
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def limit_data() -> None:
+    """Limits the data of this process and of those that it starts."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = PROCESS_BYTES if hard == resource.RLIM_INFINITY else min(hard, PROCESS_BYTES)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def worker_limit() -> int:
+    """Returns the memory that the processes of a worker may have together."""
+    memory = Memory.read()
+    return WORKER_BYTES if memory is None else min(WORKER_BYTES, memory.total // 2)
+
+
+@dataclass(frozen=True)
+class ProcessTree:
+    """The processes that a process has started, also those in sessions of their own."""
+
+    pids: frozenset[int]
+    memory: int
+    """The bytes that they share with no other process."""
+
+    @classmethod
+    def of(cls, root: int) -> ProcessTree:
+        """Reads the processes from the kernel."""
+        known = {each.pid: each for each in _processes()}
+        pids, sessions = {root}, {root}
+        while found := [
+            each for each in known.values()
+            if each.pid not in pids and (each.parent in pids or each.session in sessions)
+        ]:  # fmt: skip
+            pids |= {each.pid for each in found}
+            sessions |= {each.session for each in found}
+        return cls(frozenset(pids), sum(known[pid].memory for pid in pids & known.keys()))
+
+    def kill(self) -> None:
+        """Kills all processes."""
+        for pid in self.pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+class _Process(NamedTuple):
+    pid: int
+    parent: int
+    session: int
+    memory: int
+
+
+def _processes() -> Iterator[_Process]:
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            facts = (entry / "stat").read_text().rpartition(")")[2].split()
+            _, resident, shared, *_ = (entry / "statm").read_text().split()
+            memory = (int(resident) - int(shared)) * _PAGE
+            yield _Process(int(entry.name), int(facts[1]), int(facts[3]), memory)
+
+
+def memory_error(limit: int) -> UserError:
+    """Returns the error of a worker that was killed because of its memory."""
+    return UserError(
+        f"the pipeline needs more than the {binary_size_text(limit)} of a preview",
+        code="memory-exceeded",
+        hint="Reduce the memory that its functions need, such as data that they keep between rows.",
+    )  # fmt: skip
