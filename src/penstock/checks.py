@@ -82,8 +82,8 @@ def check(
 
     Each level includes the previous ones. `static` checks the files only. `plan` infers the
     columns of every node with Spark. `connect` connects to every external system within `timeout`
-    seconds. Both check the nodes that do not depend on an error in the files. `sample` processes
-    `rows` rows of each source, without access to sinks.
+    seconds, and to the object store of the state. Both check the nodes that do not depend on an
+    error in the files. `sample` processes `rows` rows of each source, without access to sinks.
     """
     result = _check(paths, overrides, level, rows, timeout)
     result.errors = list(ValidationErrors(result.errors).errors)
@@ -106,7 +106,9 @@ def _check(
         result.plan = plan
         result.warnings += plan.warnings
         with _Collector(result):
-            open_state(plan)
+            state = open_state(plan)
+            if LEVELS.index(level) >= LEVELS.index("connect"):
+                state.refresh()
             result.changes = app.changes(plan)
         _describe_nodes(result, plan, {})
     depth = LEVELS.index(level)

@@ -49,6 +49,7 @@ class PipelineControl:
 
     def status(self) -> Status:
         """Returns the status, also of a pipeline without runs."""
+        self.state.refresh()
         return Status.of(self.state)
 
     def stop(self, timeout: float) -> Owner | None:
@@ -60,6 +61,7 @@ class PipelineControl:
 
     def history(self) -> list[FinishedRun]:
         """Returns the finished runs, last first."""
+        self.state.refresh()
         return status_file.history(self.state)
 
     def dead_letters(self, selection: Selection = ALL) -> DeadLetterList:
@@ -68,6 +70,7 @@ class PipelineControl:
         Dead letters in a sink `dead_letter` are not included. Raises UserError if neither a dead
         letter nor the plan has the node, and if no dead letter has the code or the ID.
         """
+        self.state.refresh()
         return selection.select(self._store.read(), self.plan.nodes)
 
     def dead_letter(self, id: str) -> DeadLetter:
@@ -88,10 +91,12 @@ class PipelineControl:
     def remove_dead_letters(self, ids: Collection[str]) -> int:
         """Removes dead letters permanently, and returns their number.
 
-        Ignores IDs without a dead letter.
+        Ignores IDs without a dead letter. Raises StateError if the state is in an object store, and
+        a run elsewhere owns it.
         """
-        found = self.dead_letters().ids.intersection(ids)
-        self._store.remove(found)
+        with self.state.changed():
+            found = self.dead_letters().ids.intersection(ids)
+            self._store.remove(found)
         return len(found)
 
     def replay(

@@ -29,6 +29,7 @@ COMPONENTS = [*FOUND, RegistryFormat]
 WITHOUT_COMPONENTS = {
     "lsp": {"penstock.lsp.server"},
     "mcp": {"penstock.mcp.tools"},
+    "object_state": {"obstore.store", "obstore.auth.boto3"},
     "otlp": {"penstock.observe.otlp.telemetry"},
     "server": {"penstock.server.server"},
     "streamling": {"xxhash", "Crypto.Hash.keccak"},

@@ -44,7 +44,7 @@ class LogView:
         self._progress: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        self.log.info("starting", name=self.plan.name, state=str(self.plan.state))
+        self.log.info("starting", name=self.plan.name, state=str(self.plan.location))
         return self
 
     def __exit__(self, *raised: object) -> None:

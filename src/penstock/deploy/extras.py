@@ -1,4 +1,4 @@
-"""Packages that a pipeline needs: Penstock with the extras of its components."""
+"""Packages that a pipeline needs: Penstock with the extras of its components and of its state."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ def requirement(plan: Plan) -> str:
 
 
 def extras(plan: Plan) -> list[str]:
-    """Returns the extras of the connectors, transforms and formats of a plan, in order."""
+    """Returns the extras of the components of a plan, and of its state, in order."""
     nodes = [*plan.nodes.values(), *([plan.dead_letter] if plan.dead_letter else [])]
     found = {node.component.extra for node in nodes}
     for node in nodes:
         if isinstance(node.component, Source | Sink) and node.component.format is not None:
             found.add(node.component.format.extra)
+    if plan.location.url is not None:
+        found.add("object_state")
     return sorted(extra for extra in found if extra)

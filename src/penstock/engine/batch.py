@@ -23,6 +23,7 @@ from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.checkpoints.state_age import check_state_age
+from penstock.engine.checkpoints.state_storage import LOCAL_QUERY, QueryStorage
 from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.failures.checked_queries import require_checks
 from penstock.engine.failures.failing_row_errors import FailingRowErrors
@@ -31,6 +32,7 @@ from penstock.engine.failures.valid_rows import valid_rows
 from penstock.engine.kept_plans import KeptPlans
 from penstock.engine.late.late_rows import LateRows
 from penstock.engine.reports.inbox import confirm_reports
+from penstock.engine.lookups.lookup_table import LOOKUPS
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
@@ -53,7 +55,8 @@ class BatchRunner:
     a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
     the watermarks of its sources. `kept_rows` is the state of the deduplications of the stream.
     `places` finds the places of failing rows in their sources.
-    `written` is the number of the last batch that all sinks committed.
+    `written` is the number of the last batch that all sinks committed. `storage` makes the files of
+    a batch durable: before its output those that repeat it, after its output its state.
     """
 
     builder: Builder
@@ -66,10 +69,12 @@ class BatchRunner:
     places: FailingRowPlaces | None = None
     error: BaseException | None = None
     written: int | None = None
+    storage: QueryStorage = LOCAL_QUERY
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
+        planned = OffsetLog(self.checkpoint).planned
+        self._record = BatchRecordFile(self.checkpoint, planned, self.storage.sync)
         nodes = self.builder.plan.nodes
         self._jobs = {
             name: SinkJob(self.query, nodes[name], self._record) for name in self.query.sinks
@@ -84,6 +89,7 @@ class BatchRunner:
                     return
                 self.observer.on_begin(self.query, number)
                 self._run(root, self._begin(number))
+                self.storage.stage()
                 self.written = number
                 self.observer.on_end(self.query, number)
         except BaseException as error:
@@ -91,12 +97,13 @@ class BatchRunner:
             raise
 
     def _begin(self, number: int) -> BatchId:
-        """Returns the ID of a batch, whose entry in the offset log is on disk.
+        """Returns the ID of a batch, whose entry in the offset log is durable.
 
         Raises StateError in the first batch of a start if the state is older than a sink.
         """
         log = OffsetLog(self.checkpoint)
         log.sync_planned(number)
+        self.storage.sync()
         batch = BatchId(self._query_id(), number, log.content(number))
         if self.written is None:
             log.sync_identity()
@@ -245,10 +252,22 @@ class BatchRunner:
                 receipts = self._write_valid_rows(sink, root, batch, error)
         if self.builder.checks_rows:
             FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
-        confirm_reports(self.builder.spool)
+        self._prepare_commit()
         with self._calls(sink.name):
             sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
+
+    def _prepare_commit(self) -> None:
+        """Makes the reports of tasks and the lookup tables of the batch durable.
+
+        A repetition reads the same versions of the tables. Raises StateError if another run may have
+        taken over the state.
+        """
+        confirm_reports(self.builder.spool)
+        tables = self.checkpoint / LOOKUPS
+        if tables.exists():
+            self.storage.storage.sync(tables)
+        self.storage.check_owner()
 
     @contextmanager
     def _computed_root(self, root: DataFrame) -> Iterator[None]:

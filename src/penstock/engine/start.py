@@ -15,6 +15,7 @@ from penstock.engine.batch import BatchRunner
 from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.checkpoints.state_storage import LOCAL_QUERY, QueryStorage
 from penstock.engine.checkpoints.stream_state import (
     check_stream_state,
     has_exact_sums,
@@ -76,6 +77,7 @@ def start(
     *,
     until: Until,
     trigger: float,
+    storage: QueryStorage = LOCAL_QUERY,
 ) -> StartedQuery:
     """Starts a query. With `until` other than `stopped` the query ends by itself.
 
@@ -101,7 +103,9 @@ def start(
         separate, kept = executed_stream(frames[query.root], checkpoint)
         stream = read_once(separate)
         places = FailingRowPlaces(builder, query, checkpoint, _source_tasks(stream))
-        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept, places)
+        runner = BatchRunner(
+            builder, query, checkpoint, observer, late, watermarks, kept, places, storage=storage
+        )
         is_stateful = any(builder.plan.nodes[name].stateful for name in query.stream_nodes)
         if is_stateful and checkpoint not in builder.analysis.compared_states:
             # Checks rename the columns of aggregations, which remain the same in the state.

@@ -135,7 +135,7 @@ def explain(
         queries=tuple(
             _query(plan, query, (pushdowns or {}).get(query.name, {})) for query in plan.queries
         ),
-        state=str(plan.state),
+        state=str(plan.location),
         state_store=state_store or runtime.state_store,
         memory=memory or runtime.memory,
         dead_letters=dead_letters.label if dead_letters else str(plan.state / "dead_letters"),

@@ -27,6 +27,7 @@ from penstock.plan.plugins import (
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.plan.side_outputs import check_side_outputs, observed_by
 from penstock.plan.sink_keys import key_rows_of_sinks
+from penstock.plan.state_location import locate_state
 from penstock.plan.unbounded_state import find_unbounded_state
 from penstock.sdk import SideOutput, Sink, Source, registry
 from penstock.spec.graph import list_nodes
@@ -84,7 +85,8 @@ class _Planner:
         self.errors = list(errors)
         self.invalid: set[str] = set()
         self.placeholder_sources: set[str] = set()
-        self.state = self.source_map.base(()) / self.spec.runtime.state / pipeline.name
+        self.location = locate_state(pipeline, self.errors)
+        self.state = self.location.directory
         self.local = local_components(pipeline, self.errors)
         self.functions = resolve(
             pipeline, self.errors, file_functions(pipeline, self.errors),
@@ -101,8 +103,8 @@ class _Planner:
         nodes = self._valid_nodes(connected)
         nodes = translate_queries(nodes, self._report)
         plan = Plan(
-            self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
-            self.functions,
+            self.pipeline, nodes, (), self.state, self.location, dead_letter,
+            tuple(self.pipeline.warnings), self.functions,
         )  # fmt: skip
         nodes, lost_keys = key_rows_of_sinks(nodes, plan.streams)
         self.errors += lost_keys

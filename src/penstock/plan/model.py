@@ -11,6 +11,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.plan.functions.model import Function
 from penstock.plan.node import Node
+from penstock.plan.state_location import StateLocation
 from penstock.sdk import Capability, SideOutput
 from penstock.spec.models import PipelineSpec
 from penstock.spec.node_models import BatchOptions, SinkSpec
@@ -63,13 +64,15 @@ class Observer:
 class Plan:
     """A pipeline as nodes and queries. `nodes` are in topological order.
 
-    All runs of the plan share the components, and no run changes a component.
+    `state` is the local directory of the state at `location`, or that of a trial of the plan. All
+    runs of the plan share the components, and no run changes a component.
     """
 
     pipeline: Pipeline
     nodes: Mapping[str, Node]
     queries: tuple[Query, ...]
     state: Path
+    location: StateLocation
     dead_letter: Node | None = None
     warnings: tuple[PenstockError, ...] = field(default=())
     functions: tuple[Function, ...] = ()

@@ -24,6 +24,7 @@ from penstock.plan.model import Plan
 from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error, option_error
 from penstock.plan.reached_watermarks import windows_have_watermarks
+from penstock.plan.state_rules import executors_write_no_state, messages_outlive_the_disk
 from penstock.plan.updating import find_hidden_windows
 from penstock.plan.watermark_rules import (
     bounds_are_deterministic,
@@ -213,6 +214,8 @@ ALL: tuple[Rule, ...] = (
     checks_meet_the_same_values,
     windows_have_watermarks,
     find_hidden_windows,
+    executors_write_no_state,
+    messages_outlive_the_disk,
 )
 
 OF_DECLARED_COLUMNS: tuple[Rule, ...] = (watermark_columns_exist, primary_keys_exist)

@@ -81,10 +81,23 @@ class Acknowledger:
         number = self._state.committed(query)
         if number is None:
             return {}
-        if self._committed.get(query, (None,))[0] != number:
-            OffsetLog(self._state.checkpoint(query)).sync_committed(number)
-            self._committed[query] = number, batch_offsets(self._state, query, number)
-        return self._committed[query][1]
+        known, offsets = self._committed.get(query, (None, {}))
+        if known != number and self._makes_durable(query, number):
+            offsets = batch_offsets(self._state, query, number)
+            self._committed[query] = number, offsets
+        return offsets
+
+    def _makes_durable(self, query: str, number: int) -> bool:
+        """Makes the entry of a batch in the commit log durable. Returns False after a failure."""
+        checkpoint = self._state.checkpoint(query)
+        OffsetLog(checkpoint).sync_committed(number)
+        try:
+            logs = (checkpoint / "offsets", checkpoint / "commits")
+            self._state.storage.sync(*(log / str(number) for log in logs))
+        except ConnectError as error:
+            self._log.warning("commit not stored yet", query=query, error=error.message)
+            return False
+        return True
 
 
 def committed_offsets(state: StateDirectory, query: str) -> dict[str, Offset]:

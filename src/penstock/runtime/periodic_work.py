@@ -39,8 +39,13 @@ class PeriodicWork:
         return time.monotonic() - self._last_tick >= TICK_SECONDS
 
     def tick(self, runs: Sequence[QueryRun]) -> None:
-        """Does the work once for the queries that run, and writes the status."""
+        """Does the work once for the queries that run, and writes the status.
+
+        Raises StateError if another run has taken over the state.
+        """
         self._last_tick = time.monotonic()
+        if self._state.storage.lost is not None:
+            raise self._state.storage.lost
         self._events.stop.poll()
         self._events.taps.poll()
         for run in runs:

@@ -136,6 +136,7 @@ class Run:
         if self.options.fresh:
             removed = ", ".join(self.state.contents()) or "nothing"
             self.state.reset()
+            self.state.storage.sync(self.state.root)
             self.options.note(f"Reset state: removed {removed}. Sink output is unchanged.")
 
     def _resolve_primary_keys(self, plan: Plan) -> Plan:
@@ -261,6 +262,7 @@ class Run:
         """Runs queries to their end, and records the run in the history."""
         run = {"id": self.handle.id, "began": now()}
         self.state.begin_run(run)
+        self.state.storage.sync(self.state.root)
         if self.options.signals:
             self.stop.install_signal_handlers(self.options.on_note)
         if self.options.on_start is not None:

@@ -79,6 +79,7 @@ class StateStores:
             for folder in (UPDATING, DEDUPLICATION):
                 OperatorStateDirectory(checkpoint / folder).repeat(partitions.committed)
         partitions.change(self._session, number)
+        self._state.storage.sync(checkpoint)
         self._log.info("state divided", query=name, partitions=number, before=before)
 
     @property

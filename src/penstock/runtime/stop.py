@@ -130,8 +130,11 @@ def stop_run(state: StateDirectory, timeout: float) -> Owner | None:
     owner = current_owner(state)
     if owner is None:
         return None
-    with writing(state.root / "stop"):
-        (state.root / "stop").touch(FILE_MODE)
+    if state.is_elsewhere():
+        state.storage.request_stop()
+    else:
+        with writing(state.root / "stop"):
+            (state.root / "stop").touch(FILE_MODE)
     deadline = time.monotonic() + timeout
     while current_owner(state) == owner:
         if time.monotonic() > deadline:

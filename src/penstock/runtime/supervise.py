@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
+from penstock.engine.checkpoints.state_storage import QueryStorage
 from penstock.engine.derivation import Analysis
 from penstock.engine.sources.source_readers import CHANGED_SCHEMA
 from penstock.engine.start import StartedQuery, Until, start
@@ -238,6 +239,7 @@ class Supervisor:
         started = start(
             builder, query, self.state.checkpoint(query.name), self.events,
             until=until, trigger=self.plan.trigger(query),
+            storage=self._storage(query),
         )  # fmt: skip
         self.listener.sources[query.name] = started.sources
         self._expect_late_rows(started, until)
@@ -247,6 +249,18 @@ class Supervisor:
                 kept="the rows at the start of the state, until --fresh",
             )  # fmt: skip
         return started
+
+    def _storage(self, query: Query) -> QueryStorage:
+        """Returns the storage of the files that the batches of a query change.
+
+        Dead letters move from the spool to their store, so that the spool is copied first.
+        """
+        state, plan = self.state, self.plan
+        names = [*query.stream_nodes, *query.batch_nodes, *query.sinks]
+        nodes = [state.root / "nodes" / name for name in names if name in plan.nodes]
+        spool = state.spool / query.name
+        paths = (state.checkpoint(query.name), *nodes, spool, state.dead_letters)
+        return QueryStorage(state.storage, paths)
 
     def _expect_late_rows(self, started: StartedQuery, until: Until) -> None:
         """Sets whether Spark or the batches of a query count its late rows."""

@@ -26,8 +26,13 @@ def is_untrusted(detail: str) -> bool:
     return _UNTRUSTED.search(detail) is not None
 
 
+def has_credentials(url: str) -> bool:
+    """Returns whether a URL has a user with a password, or a user of S3."""
+    return _CREDENTIALS.match(url) is not None
+
+
 def _reject_credentials(path: str) -> str:
-    if _CREDENTIALS.match(path):
+    if has_credentials(path):
         raise ValueError(
             "expected a URL without credentials, because URLs appear in messages: "
             "set storage.auth, or the environment variables of the object store"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, WithJsonSchema
@@ -155,7 +155,13 @@ class Runtime(StrictModel):
     less CPU time: fewer and larger batches.
     """
     state: UserPath = ".penstock"
-    """The state directory: a local directory, or a path that all machines share."""
+    """The state directory: a local directory, a path that all machines share, or the URL of an
+    object store, such as `s3://bucket/prefix`, `gs://bucket/prefix` or
+    `abfss://container@account.dfs.core.windows.net/prefix`."""
+    storage: dict[str, Any] = {}
+    """The connection to the object store of `state`, with the options of `storage` of the `files`
+    connector: `endpoint_url`, `region`, `auth`, `anonymous` and `tls`. Only for `s3://`; other
+    stores take their credentials from the environment."""
     state_store: Literal["auto", "memory", "rocksdb"] = "auto"
     """The state store of windows and joins: memory is faster, RocksDB is larger.
 

@@ -85,3 +85,18 @@ def test_yarn_with_an_archive(said: Said, path: Path) -> None:
     assert runtime.spark["spark.executorEnv.JAVA_HOME"] == "/jvm/17"
     assert runtime.spark["spark.executor.memoryOverhead"] == "1228m"
     assert "spark.archives" not in said("deploy", "yarn", path)[1]
+
+
+@pytest.mark.parametrize("target", ["standalone", "yarn", "k8s"])
+def test_a_state_in_an_object_store_is_an_error(said: Said, tmp_path: Path, target: str) -> None:
+    path = tmp_path / "stored.sql"
+    path.write_text(
+        "SET 'runtime.state' = 's3://bucket/states';\n"
+        "CREATE TABLE a (id BIGINT) WITH ('connector' = 'impulse', 'event_rate' = '1');\n"
+        "CREATE TABLE out WITH (connector = 'blackhole');\n"
+        "INSERT INTO out SELECT id FROM a;\n"
+    )
+    image = ["--image", "registry.example.com/penstock:1"] if target == "k8s" else []
+    code, _, error = said("deploy", target, path, *image)
+    assert code == 2 and "error[object-store-state]" in error and "s3://bucket/states/" in error
+    assert f"{path.name}:1" in error

@@ -11,6 +11,7 @@ import pytest
 from penstock import app
 from penstock.core.errors import Transient
 from penstock.core.log import Silent
+from penstock.engine.checkpoints.state_storage import LocalStorage
 from penstock.plan.model import Plan
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.backlog import count_backlog
@@ -107,3 +108,26 @@ def test_the_backlog_is_that_of_the_query_that_is_behind(run: Run) -> None:
     run.commit(run.first, 0, 90)
     run.commit(run.second, 0, 60)
     assert count_backlog(run.plan, run.state) == 40
+
+
+class Outage(LocalStorage):
+    """A storage that fails a number of times."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self.synced = failures, list[str]()
+
+    def sync(self, *paths: Path) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise Transient("could not write s3://bucket")
+        self.synced += [f"{path.parent.name}/{path.name}" for path in paths]
+
+
+def test_a_commit_log_that_is_not_stored_is_not_acknowledged(run: Run) -> None:
+    run.state.storage = storage = Outage(failures=1)
+    for query in (run.first, run.second):
+        run.commit(query, 3, 10)
+    run.acknowledger.acknowledge()
+    assert run.offsets == []
+    run.acknowledger.acknowledge()
+    assert run.offsets == [10] and storage.synced == ["offsets/3", "commits/3"] * 2

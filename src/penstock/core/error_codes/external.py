@@ -74,6 +74,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "unroutable": "No queue is bound for a message.",
     "unstable-offsets": "A transaction on the offsets of a consumer group does not end.",
     "unsupported-import": "A Protobuf schema with imports cannot be registered.",
+    "unsupported-storage": "An object store has no conditional writes.",
     "unsupported-table": "A table, a view or a column is of a kind that is not supported.",
     "wal-level": "The log of the server does not have the changes of rows.",
     "work-queue": "A JetStream work queue is read by sequence number.",

@@ -88,6 +88,7 @@ USER_CODES: Mapping[str, str] = {
     "not-a-map": "A pipeline file does not contain a map.",
     "not-in-sql": "An option of a pipeline file has no form in a SQL script.",
     "not-streamable": "A query cannot be computed as a stream.",
+    "object-store-state": "The state of a pipeline cannot be in an object store.",
     "one-column": "A format of one column is used for several columns.",
     "operation-column": "The operation column is not the last column.",
     "output": "Standard output or standard error cannot be written.",

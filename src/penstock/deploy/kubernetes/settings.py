@@ -13,12 +13,14 @@ from penstock.deploy.kubernetes.deployment import (
     STATE,
     Deployment,
 )
+from penstock.deploy.shared_state import check_shared_state
 
 _CLAIM = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
 
 
 def run_settings(deployment: Deployment) -> dict[str, Any]:
     """Returns the document of the overlay: `runtime` alone."""
+    check_shared_state(deployment.project.plan)
     return {
         "runtime": {
             "master": MASTER,

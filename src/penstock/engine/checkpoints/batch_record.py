@@ -7,7 +7,7 @@ that has committed it, and divides its rows among the same writers.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -36,11 +36,15 @@ class BatchRecord:
 class BatchRecordFile:
     """The record in the checkpoint of a query.
 
-    Batches up to `planned` may have been written in part by an earlier start.
+    Batches up to `planned` may have been written in part by an earlier start. `sync` makes the file
+    durable where the local disk does not.
     """
 
-    def __init__(self, checkpoint: Path, planned: int | None) -> None:
+    def __init__(
+        self, checkpoint: Path, planned: int | None, sync: Callable[[], None] = lambda: None
+    ) -> None:
         self._path = checkpoint / "penstock-batch.json"
+        self._sync = sync
         self._planned = -1 if planned is None else planned
         self._record = self._load()
 
@@ -92,3 +96,4 @@ class BatchRecordFile:
 
     def _save(self) -> None:
         replace_durably(self._path, json.dumps(asdict(self._record)))
+        self._sync()

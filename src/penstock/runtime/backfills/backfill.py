@@ -52,7 +52,7 @@ class BackfillState(StateDirectory):
     """
 
     def __init__(self, pipeline: StateDirectory, sink: str) -> None:
-        super().__init__(pipeline.root / DIRECTORY / sink)
+        super().__init__(pipeline.root / DIRECTORY / sink, pipeline.storage)
         self._pipeline = pipeline
 
     @property

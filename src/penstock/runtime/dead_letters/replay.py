@@ -205,13 +205,13 @@ class Replay:
 
     def _write(self, name: str, dead_letters: Sequence[DeadLetter]) -> None:
         batch = BatchId(name, 0)
-        directory = str(self.state.spool / name)
-        batch_record = BatchRecordFile(self.state.spool / name, planned=0)
+        folder = self.state.spool / name
+        batch_record = BatchRecordFile(folder, 0, lambda: self.state.storage.sync(folder))
         self.collector.clear(name, 0)
         for sink, rows in self.rows.sink_rows(dead_letters):
             attempt = 1 + max(letter.attempt for letter in dead_letters)
             spool = Spool(
-                self.plan.name, name, sink.name, "sink", sink.on_error, directory,
+                self.plan.name, name, sink.name, "sink", sink.on_error, str(folder),
                 attempt=attempt,
             )  # fmt: skip
             task = make_sink_task(sink, spool)
@@ -219,6 +219,7 @@ class Replay:
             partitioning = batch_record.partitioning(batch, sink.name, current)
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)
             confirm_reports(self.state.spool)
+            self.state.storage.check_owner()
             sink.sink.commit(batch, receipts)
 
     def _store_failures(self, dead_letters: Sequence[DeadLetter]) -> None:

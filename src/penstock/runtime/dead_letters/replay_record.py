@@ -81,3 +81,4 @@ class ReplayRecord:
     def _save(self, state: StateDirectory) -> None:
         entry = {"name": self.name, "ids": sorted(self.ids), "written": self.written}
         state.write(FILE, entry)
+        state.storage.sync(state.root)

@@ -248,6 +248,7 @@ class Collector:
             return
         spool = Spool(self.plan.name, query, "dead_letter", "sink", "fail")
         batch = self._batch_id(query, number, dead_letters)
+        self.state.storage.check_owner()
         check_state_age(sink, batch, self.state.root)
         receipt = write(
             SinkTask.of(sink.sink, spool), batch, 0, iter(_record_batches(dead_letters))

@@ -42,6 +42,7 @@ from penstock.core.files.durable import create_directory_durably, replace_durabl
 from penstock.core.files.private_files import open_private
 from penstock.core.version import __version__
 from penstock.engine.checkpoints.offset_log import last_number
+from penstock.engine.checkpoints.state_storage import LOCAL, StateStorage
 from penstock.runtime.state.entries import (
     HISTORY,
     ID,
@@ -63,8 +64,8 @@ LAYOUT = 1
 class StateDirectory:
     """Paths and small files of a pipeline's state."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, storage: StateStorage = LOCAL) -> None:
+        self.root, self.storage = root, storage
 
     @property
     def checkpoints(self) -> Path:
@@ -107,19 +108,50 @@ class StateDirectory:
         """
         with writing(self.root):
             self._create()
-            check_ownership(self.root)
+            if self.storage is LOCAL:
+                check_ownership(self.root)
             file = open_private(self.lock, "a+")
         with file:
             acquire_lock(file, self.root, timeout)
             with writing(self.root):
                 write_owner(file, now())
-                self._check_layout()
-                create_directory_durably(self.checkpoints)
-                (self.root / "stop").unlink(missing_ok=True)
+            with self.storage.owned():
+                self._prepare()
+                yield
+
+    def _prepare(self) -> None:
+        with writing(self.root):
+            self._check_layout()
+            create_directory_durably(self.checkpoints)
+            (self.root / "stop").unlink(missing_ok=True)
+
+    @contextmanager
+    def changed(self) -> Iterator[None]:
+        """Allows changes of entries beside a run, which remain if the state is in an object store.
+
+        Raises StateError if a run elsewhere owns the state.
+        """
+        if self.storage is LOCAL or self._local_owner() is not None:
             yield
+        else:
+            with self.locked():
+                yield
+
+    def refresh(self) -> None:
+        """Reads the state of an object store anew. Does nothing for a local directory."""
+        self.storage.refresh()
+
+    def is_elsewhere(self) -> bool:
+        """Returns whether a run of another machine owns the state."""
+        return self._local_owner() is None and self.storage.owner() is not None
 
     def owner(self) -> dict[str, Any] | None:
-        """Returns pid, host and start time of the run that owns the directory, or None."""
+        """Returns pid, host and start time of the run that owns the state, or None."""
+        local = self._local_owner()
+        other = self.storage.owner() if local is None else None
+        return dict(other) if other is not None else local
+
+    def _local_owner(self) -> dict[str, Any] | None:
         with reading(self.lock):
             return read_owner(self.lock)
 
@@ -141,6 +173,7 @@ class StateDirectory:
         """Replaces a JSON file atomically."""
         with writing(self.root / name):
             replace_durably(self.root / name, json.dumps(content, indent=1))
+        self.storage.note(self.root / name)
 
     def key(self) -> bytes:
         """Returns the key of hashes of secrets, created at random at the first call."""
@@ -198,6 +231,7 @@ class StateDirectory:
         path = self.root / HISTORY
         with writing(path), open_private(path, "a") as file:
             file.write(json.dumps(run) + "\n")
+        self.storage.note(path)
 
     def committed(self, query: str) -> int | None:
         """Returns the number of the last batch in a query's commit log."""

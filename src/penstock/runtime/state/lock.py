@@ -7,10 +7,13 @@ import json
 import os
 import socket
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from penstock.core.errors import StateError
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.process_identity import process_identity
 
 
@@ -30,15 +33,33 @@ def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
                 continue
             file.seek(0)
             owner = _parse_json(file.read()) or {}
-            raise StateError(
-                f"this pipeline is already running (process {owner.get('pid', '?')} on "
-                f"{owner.get('host', '?')}, since {owner.get('since', '?')})",
-                code="already-running",
-                detail=f"state directory: {root}",
-                hint="Stop the other run with penstock stop, or wait for its end. A run with "
-                "another runtime.state reads and writes all rows again.",
-            ) from None
+            raise running_error(owner, f"state directory: {root}") from None
         return
+
+
+def running_error(owner: Mapping[str, Any], state: str) -> StateError:
+    """Returns the error of a run whose state another run owns."""
+    return StateError(
+        f"this pipeline is already running (process {owner.get('pid', '?')} on "
+        f"{owner.get('host', '?')}, since {owner.get('since', '?')})",
+        code="already-running",
+        detail=state,
+        hint="Stop the other run with penstock stop, or wait for its end. A run with another "
+        "runtime.state reads and writes all rows again.",
+    )
+
+
+@contextmanager
+def local_lock(path: Path) -> Iterator[bool]:
+    """Holds the lock of a directory for a moment. Yields False if a run holds the lock."""
+    create_directory(path.parent)
+    with open_private(path, "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def write_owner(file: IO[str], since: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from penstock.core.errors import StateError
+from penstock.engine.checkpoints.state_storage import LOCAL, StateStorage
 from penstock.plan.model import Plan
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.entries import PIPELINE
@@ -24,9 +25,20 @@ def open_state(plan: Plan) -> StateDirectory:
     Raises StateError if the directory belongs to a pipeline of the same name in another file. If
     that file no longer exists, it was renamed, and the plan continues its state.
     """
-    state = StateDirectory(plan.state)
+    state = StateDirectory(plan.state, state_storage(plan))
     _check_files(plan, state)
     return state
+
+
+def state_storage(plan: Plan) -> StateStorage:
+    """Returns the storage of the state of a plan. Does not connect."""
+    location = plan.location
+    if location.url is None or plan.state != location.directory:
+        return LOCAL
+    from penstock.runtime.object_state.client import ObjectClient
+    from penstock.runtime.object_state.mirror import ObjectStorage
+
+    return ObjectStorage(ObjectClient(location.url, location.storage), plan.state)
 
 
 def record_files(plan: Plan, state: StateDirectory) -> str | None:
@@ -37,7 +49,7 @@ def record_files(plan: Plan, state: StateDirectory) -> str | None:
     """
     _check_files(plan, state)
     current, recorded = _files(plan), _recorded(state)
-    if not current or current == recorded:
+    if state.storage is not LOCAL or not current or current == recorded:
         return None
     root = _normalized(state.root)
     state.write(PIPELINE, {"files": [os.path.relpath(path, root) for path in current]})
@@ -68,7 +80,10 @@ def _files(plan: Plan) -> list[Path]:
 
 
 def _recorded(state: StateDirectory) -> list[Path]:
-    """Returns the files of the last run; none without a record, as in earlier versions."""
+    """Returns the files of the last run; none without a record, as in earlier versions.
+
+    A state in an object store has no record: the files of another machine have other paths.
+    """
     try:
         entry = state.read(PIPELINE)
     except StateError as error:

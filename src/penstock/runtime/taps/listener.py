@@ -19,7 +19,7 @@ LIFE_SECONDS = 1.0
 class Tap:
     """A tap on a node of a running pipeline, until `close`.
 
-    Raises StateError if the pipeline does not run.
+    Raises StateError if the pipeline does not run on this machine.
     """
 
     def __init__(self, state: StateDirectory, node: str, rows: int) -> None:
@@ -59,6 +59,11 @@ class Tap:
         self._directory.remove()
 
     def _require_run(self) -> None:
+        if self._state.is_elsewhere():
+            raise StateError(
+                "the pipeline runs on another machine, whose rows cannot be tapped from here",
+                code="runs-elsewhere", hint="Run penstock tap on the machine of the run.",
+            )  # fmt: skip
         if self._state.owner() is None:
             raise StateError(
                 "the pipeline does not run", code="not-running",

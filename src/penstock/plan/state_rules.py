@@ -1,0 +1,48 @@
+"""Rules of a state in an object store, which is copied from the disk of the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.core.errors import PlanError
+from penstock.core.location import Location
+from penstock.plan.model import Plan
+from penstock.plan.node_errors import node_error
+from penstock.sdk.receiving import ReceivingSource
+
+CODE = "object-store-state"
+
+
+def executors_write_no_state(plan: Plan) -> Iterator[PlanError]:
+    """Checks that executors of a cluster write no state that is in an object store."""
+    master = plan.spec.runtime.master
+    if plan.location.url is None or master.partition("[")[0] == "local":
+        return
+    stateful = [node.name for node in plan.nodes.values() if node.state is not None]
+    if stateful:
+        names = ", ".join(f'"{name}"' for name in stateful)
+        yield PlanError(
+            f"the state of {names} is in files of the executors of {master}, and only files of the "
+            "driver are copied to an object store",
+            code=CODE, where=_where(plan),
+            hint="Set runtime.state to a path that all machines share, such as NFS, or "
+            "runtime.master to local[*].",
+        )  # fmt: skip
+
+
+def messages_outlive_the_disk(plan: Plan) -> Iterator[PlanError]:
+    """Checks that no source acknowledges messages that are only on the disk of this machine."""
+    if plan.location.url is None:
+        return
+    for node in plan.of("source"):
+        if isinstance(node.source, ReceivingSource):
+            problem = (
+                "acknowledges messages when they are in its journal, on the disk of this machine, "
+                "so that the state cannot be in an object store"
+            )
+            hint = "Set runtime.state to a directory, such as a volume that outlives the machine."
+            yield node_error(node, problem, CODE, hint)
+
+
+def _where(plan: Plan) -> Location | None:
+    return plan.pipeline.source_map.value(("runtime", "state"))
