@@ -31,8 +31,8 @@ from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.failures.valid_rows import valid_rows
 from penstock.engine.kept_plans import KeptPlans
 from penstock.engine.late.late_rows import LateRows
-from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.lookups.lookup_table import LOOKUPS
+from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
@@ -260,8 +260,8 @@ class BatchRunner:
     def _prepare_commit(self) -> None:
         """Makes the reports of tasks and the lookup tables of the batch durable.
 
-        A repetition reads the same versions of the tables. Raises StateError if another run may have
-        taken over the state.
+        A repetition reads the same versions of the tables. Raises StateError if another run may
+        have taken over the state.
         """
         confirm_reports(self.builder.spool)
         tables = self.checkpoint / LOOKUPS
