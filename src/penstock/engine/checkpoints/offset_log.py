@@ -47,7 +47,7 @@ class OffsetLog:
     def settings(self, number: int) -> dict[str, str]:
         """Returns the settings of Spark that a batch was planned with, and later ones keep."""
         text = self._path(number).read_text("utf-8")
-        return dict(json.loads(text.splitlines()[1])["conf"])
+        return dict(json.loads(text.splitlines()[1]).get("conf", {}))
 
     def replace_setting(self, number: int, name: str, value: str) -> None:
         """Replaces a setting of a batch, atomically and durably."""

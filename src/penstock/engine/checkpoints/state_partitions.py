@@ -34,7 +34,7 @@ class StatePartitions:
 
     @property
     def number(self) -> int | None:
-        """The number of partitions, which all batches use; None before the first batch."""
+        """The number of partitions, which all batches use; None if no batch has recorded it."""
         planned = self._log.planned
         return None if planned is None else self._number(planned)
 
@@ -101,5 +101,6 @@ class StatePartitions:
             sync(path)
         sync(self._checkpoint)
 
-    def _number(self, batch: int) -> int:
-        return int(self._log.settings(batch)[_PARTITIONS])
+    def _number(self, batch: int) -> int | None:
+        number = self._log.settings(batch).get(_PARTITIONS)
+        return None if number is None else int(number)
