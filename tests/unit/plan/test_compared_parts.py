@@ -40,7 +40,7 @@ def definition(stateful: bool) -> dict[str, Any]:
 CHANGES = {
     "nothing": ({}, SAME, SAME),
     "output mode": ({"mode": "update"}, REFUSED, REFUSED),
-    "partitions": ({"partitions": 8}, REFUSED, SAME),
+    "partitions": ({"partitions": 8}, ALLOWED, SAME),
     "an option of a source": ({"nodes.orders.config.rate": 2}, ALLOWED, ALLOWED),
     "a new option of a source": ({"nodes.orders.config.jitter": 2}, ALLOWED, ALLOWED),
     "the type of a phase": ({"nodes.orders.config.phases": [{"type": "a"}]}, REFUSED, REFUSED),
