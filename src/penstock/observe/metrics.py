@@ -34,6 +34,8 @@ class Flow:
     """The rows without an event time, which belong to no window."""
     lost: int = 0
     """The messages that a receiving source has lost."""
+    retained: int | None = None
+    """The bytes of its log that a system keeps for a source; None if unknown."""
     unread: dict[str, int] = field(default_factory=dict)
     """The records that a query has not read, at the end of its last batch or at a later count."""
     pending: int = 0
@@ -216,6 +218,7 @@ class Metrics:
                     "lag_unit": flow.lag_unit,
                     "dead_letters": flow.dead_letters,
                     "lost": flow.lost,
+                    "retained": flow.retained,
                     "without_event_time": flow.untimed,
                     "late_rows": sum(late.nodes.get(name, 0) for late in late_rows.values()),
                     "last_batch": flow.last_batch,

@@ -163,12 +163,18 @@ def _of_nodes(found: list[Measured]) -> Iterator[Metric]:
         "Unix time of the last batch with rows of a node.",
         labels=names,
     )
+    retained = GaugeMetricFamily(
+        "penstock_retained_log_bytes", "Size of the log that a database keeps for a source.",
+        labels=names,
+    )  # fmt: skip
     for each, name, node in nodes:
+        if each.running and node.get("retained") is not None:
+            retained.add_metric(labels(each, name, node), node["retained"])
         if each.running and node["lag"] is not None:
             lag.add_metric((*labels(each, name, node), node["lag_unit"]), node["lag"])
         if node["last_batch"] is not None:
             last.add_metric(labels(each, name, node), node["last_batch"])
-    yield from (lag, last)
+    yield from (lag, last, retained)
 
 
 def _of_queries(found: list[Measured]) -> Iterator[Metric]:

@@ -69,6 +69,7 @@ class NodeSnapshot(TypedDict):
     lag_unit: str
     dead_letters: int
     lost: int
+    retained: int | None
     without_event_time: int
     late_rows: int
     last_batch: float | None

@@ -27,6 +27,7 @@ from penstock.runtime.outcome import Ending, Outcome
 from penstock.runtime.periodic_work import PeriodicWork
 from penstock.runtime.query_run import QueryRun
 from penstock.runtime.receiving.receivers import Receivers
+from penstock.runtime.receiving.retained_logs import RetainedLogs
 from penstock.runtime.retry import restart_policy
 from penstock.runtime.run_options import EndOfRun
 from penstock.runtime.side_outputs import SideOutputs
@@ -71,6 +72,7 @@ class Supervisor:
         self.state_stores = StateStores(plan, session, state, metrics, log)
         self.failing_sinks = FailingSinks(plan, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
+        self.retained_logs = RetainedLogs(log)
         self.listener = Listener(plan, metrics, self.collector.read)
         self.side_outputs = SideOutputs(plan, metrics, log)
         self.query_runs: list[QueryRun] = []
@@ -225,6 +227,9 @@ class Supervisor:
             self._fail("source", name, error)
         for name, count in self.receivers.lost().items():
             self.metrics.flows[name].lost = count
+        for name, size in self.receivers.retained().items():
+            self.metrics.flows[name].retained = size
+            self.retained_logs.observe(name, size)
 
     # One query
 

@@ -126,6 +126,10 @@ class ReceivingSource(ReplayableSource[R]):
         """Returns the number of messages lost since the journal was created."""
         return self._reader.lost()
 
+    def retained(self) -> int | None:
+        """Returns the bytes of its log that the system keeps for the source; None if unknown."""
+        return None
+
     def is_half_full(self) -> bool:
         """Returns whether the journal has reached half of its maximum size."""
         return 2 * self._reader.size() >= self.config.journal.max_size

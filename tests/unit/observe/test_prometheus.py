@@ -57,7 +57,7 @@ def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
     parse = metrics.flow("parse", "transform", "sql")
     source.add(5)
     source.measure("copy", 7, "messages")
-    source.lost = 2
+    source.lost, source.retained = 2, 4096
     sink.add(3)
     sink.bytes, parse.dead_letters = 120, 2
     found = scrape(metrics)
@@ -65,6 +65,7 @@ def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
     assert found["penstock_bytes_total"] == [(OUT, 120)]
     assert found["penstock_lag"] == [({**ORDERS, "unit": "messages"}, 7)]
     assert found["penstock_lost_messages_total"] == [(ORDERS, 2)]
+    assert found["penstock_retained_log_bytes"] == [(ORDERS, 4096)]
     assert [value for _, value in found["penstock_dead_letters_total"]] == [0, 0, 2]
     assert len(found["penstock_last_batch_time_seconds"]) == 2
 

@@ -80,6 +80,11 @@ class Receivers:
         """Returns the number of lost messages of each source."""
         return {source.context.node: source.lost() for source in self._sources}
 
+    def retained(self) -> dict[str, int]:
+        """Returns the bytes of their logs that systems keep for sources, where they are known."""
+        sizes = {source.context.node: source.retained() for source in self._sources}
+        return {name: size for name, size in sizes.items() if size is not None}
+
     @property
     def _sources(self) -> Iterator[ReceivingSource[Any]]:
         for receiver in self._receivers.values():

@@ -41,6 +41,16 @@ _POLL_SECONDS = 0.1
 _SLOT = """
 SELECT plugin, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = \0
 """
+_RETAINED = """
+SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
+FROM pg_replication_slots WHERE slot_name = \0 AND restart_lsn IS NOT NULL
+"""
+
+
+def retained_log(connection: PostgresConnection, slot: str) -> int | None:
+    """Returns the bytes of the log that the server keeps for a slot; None without a slot."""
+    rows = connection.query(_RETAINED, (slot,))
+    return int(rows[0][0]) if rows else None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.database.changes.config import ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges, loss_message, loss_payload
-from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
+from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress, RetainedLog
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
@@ -111,6 +111,9 @@ class ChangesSource(ReceivingSource[C]):
         await journal.append([Message(loss_payload(loss.message), metadata)])
         end = loss.end if policy == "continue" else None
         Confirmed(self.directory).reset(*(end or ()))
+
+    def retained(self) -> int | None:
+        return RetainedLog(self.directory).read()
 
     def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([*self.metadata, *PROGRESS])
