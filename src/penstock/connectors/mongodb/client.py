@@ -8,17 +8,22 @@ from datetime import date, datetime, time
 from functools import cache
 from typing import Any
 
-from penstock.connectors.mongodb.config import ConnectionConfig
+from penstock.connectors.mongodb.config import SRV, ConnectionConfig
 from penstock.connectors.mongodb.errors import translate_errors
 from penstock.core.errors import OptionError, Permanent
 from penstock.core.secret import revealed
 from penstock.core.text import did_you_mean
 from penstock.sdk.columns.scalar_parsing import exact_double
+from penstock.sdk.database.errors import ServerErrors
 
 
 def create_client(config: ConnectionConfig) -> Any:
-    """Returns a client, which connects when it is used. Raises Permanent for wrong files of TLS."""
+    """Returns a client, which connects when it is used.
+
+    Raises Permanent for wrong files of TLS, and Transient without a response of the DNS.
+    """
     import pymongo
+    from dns.exception import DNSException
     from pymongo.errors import ConfigurationError
 
     auth, tls = config.auth, config.tls_settings
@@ -42,7 +47,7 @@ def create_client(config: ConnectionConfig) -> Any:
     milliseconds = round(config.connect_seconds * 1000)
     try:
         return pymongo.MongoClient(
-            host=config.host,
+            host=f"{SRV}://{config.host}" if config.is_in_dns else config.host,
             port=config.port,
             serverSelectionTimeoutMS=milliseconds,
             connectTimeoutMS=milliseconds,
@@ -51,6 +56,9 @@ def create_client(config: ConnectionConfig) -> Any:
             **{name: value for name, value in options.items() if value is not None},
         )
     except (ConfigurationError, OSError) as error:
+        if isinstance(error.__cause__, DNSException):
+            hint = "Check the option url, and the DNS servers of this machine."
+            raise ServerErrors(config.address).unreachable(str(error), hint) from None
         raise Permanent(
             "cannot use the certificate files of tls", code="tls", detail=str(error),
             hint="Set tls.ca to a PEM file, and tls.certificate and tls.key to one PEM file.",

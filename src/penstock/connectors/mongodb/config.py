@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,8 +11,10 @@ from penstock.sdk import Duration
 from penstock.sdk.database.changes import ChangesOptions
 from penstock.sdk.database.config import CursorConfig, ServerConfig
 from penstock.sdk.network.auth import PasswordAuth
+from penstock.sdk.network.tls import Tls, resolve_tls
 
 ID = "_id"
+SRV = "mongodb+srv"
 Name = Annotated[str, Field(min_length=1)]
 
 
@@ -23,18 +26,40 @@ class MongodbAuth(PasswordAuth):
 
 
 class ConnectionConfig(ServerConfig):
-    schemes: ClassVar[tuple[str, ...]] = ("mongodb",)
+    schemes: ClassVar[tuple[str, ...]] = ("mongodb", SRV)
     default_port: ClassVar[int] = 27017
 
     url: str
     """The database, as `mongodb://HOST:PORT/DATABASE`. Of a replica set a member; the client finds
-    the other members."""
+    the other members. Of `mongodb+srv://HOST/DATABASE` the members are in the DNS, and the
+    connection has TLS."""
     auth: MongodbAuth | None = None
     """The credentials. No authentication by default."""
     collection: Name
     """The collection."""
     id_column: Name = ID
     """The column with the `_id` of a document."""
+
+    @field_validator("url")
+    @classmethod
+    def _check_port(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme == SRV and parts.port is not None:
+            raise ValueError(f"expected {SRV}://HOST without a port, which is in the DNS")
+        return url
+
+    @property
+    def is_in_dns(self) -> bool:
+        """Whether the members are in the DNS."""
+        return urlsplit(self.url).scheme == SRV
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}/{self.database}" if self.is_in_dns else super().address
+
+    @property
+    def tls_settings(self) -> Tls | None:
+        return resolve_tls(self.tls, self.is_in_dns or None)
 
     @field_validator("collection")
     @classmethod
