@@ -145,6 +145,21 @@ def test_rejected_documents(opensearch: Opensearch) -> None:
     assert len(found) == 98 and found["k4"] == {"a": "4", "b": "k4"}
 
 
+def test_updates(opensearch: Opensearch) -> None:
+    """An update sets the fields of the row, keeps all others, and adds a missing document."""
+    index = opensearch.new_index()
+    with opened(opensearch, IDS, index=index, key="{b}") as write:
+        assert write([{"a": "1", "b": "x"}]) == []
+    columns = pa.schema([("b", pa.string()), ("c", pa.struct([("n", pa.int64())]))])
+    rows = [{"b": "x", "c": {"n": 2}}, {"b": "y", "c": {"n": 3}}, {"b": "x"}]
+    options = {"index": index, "key": "{b}", "action": "update"}
+    with opened(opensearch, columns, **options) as write:
+        for _ in range(2):
+            assert write(rows) == []
+    expected = {"x": {"a": "1", "b": "x", "c": {"n": 2}}, "y": {"b": "y", "c": {"n": 3}}}
+    assert contents(opensearch, index) == expected
+
+
 def test_indexes_of_rows(opensearch: Opensearch) -> None:
     name = opensearch.new_index()
     with opened(opensearch, IDS, index=f"{name}-{{a}}", key="{b}") as write:

@@ -28,7 +28,7 @@ NO_NAME = "cannot be the name of an index: expected lower case"
         ({"index": "a,b"}, "index", f"'a,b' {NO_NAME}"),
         ({"index": ""}, "index", "the name of the index is null or empty"),
         ({"key": "{a}{b}"}, "key", "expected a text between two columns, as in"),
-        ({"action": "update"}, "action", "'index' or 'create'"),
+        ({"action": "replace"}, "action", "'index', 'create' or 'update'"),
         ({"auth": {"username": "made-up"}}, "auth", "expected username and password, or api_key"),
         ({"auth": {"api_key": "a", "token": "b"}}, "auth", "expected username and password, or"),
     ],

@@ -81,9 +81,10 @@ class DocumentSinkConfig(ServerConfig):
     several columns the percent sign and the characters between the columns are percent-encoded:
     different values have different IDs. With `mode: upsert` the default is the primary key, its
     columns with a colon between them. Otherwise the server creates IDs by default."""
-    action: Literal["index", "create"] = "index"
-    """The action for a document whose ID exists: `index` replaces it, and `create` makes the row a
-    dead letter, unless the document has the same content. Data streams require `create`."""
+    action: Literal["index", "create", "update"] = "index"
+    """The action for a document whose ID exists: `index` replaces it, `update` sets the fields of
+    the row, also those within objects, and keeps all others, and `create` makes the row a dead
+    letter, unless the document has the same content. Data streams require `create`."""
     create: bool = True
     """Creates a missing index, with fields of the types of the columns, unless an index template of
     the server defines fields. Without this option a missing index is an error."""

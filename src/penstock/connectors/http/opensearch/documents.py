@@ -15,6 +15,8 @@ from penstock.core.errors import RecordError, Rejected
 from penstock.sdk import Failure, Operation
 
 _MAX_ID_BYTES = 512
+_CONFLICTS = 3
+"""The times for which the server repeats an update that conflicts with another one."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class Document:
         )
         if self.content is None:
             return json.encode({"delete": target}) + b"\n"
+        if action == "update":
+            head = json.encode({"update": {**target, "retry_on_conflict": _CONFLICTS}})
+            return b'%b\n{"doc":%b,"doc_as_upsert":true}\n' % (head, self.content)
         return b"%b\n%b\n" % (json.encode({action: target}), self.content)
 
 

@@ -72,12 +72,18 @@ class DocumentSink(Sink[DocumentSinkConfig]):
                 yield invalid_name(name.replace("\0", "\\0"), "a field of a document has no NUL")
         if self.mode == "upsert":
             yield from self._check_upsert()
+        elif self.config.action == "update" and self.config.key is None:
+            yield OptionError.of(
+                "action", message="action: update requires the ID of the document",
+                code="missing-option", hint="Set key, or mode: upsert with primary_key.",
+            )  # fmt: skip
 
     def _check_upsert(self) -> Iterator[OptionError]:
         config, key = self.config, self.primary_key
         if config.action == "create":
             yield OptionError.of(
-                "action", message="mode: upsert requires action: index", code="invalid-option",
+                "action", message="mode: upsert requires action: index or update",
+                code="invalid-option",
                 hint="Remove the option action.",
             )  # fmt: skip
         if config.key is not None:

@@ -154,6 +154,8 @@ class DocumentWriter(Writer):
         known = status_error(self._config.url, status, reason, self._config.retry)
         if isinstance(known, Transient):
             return known
+        if status == _CONFLICT and self._config.action == "update":
+            return Transient(f"{status}: {reason}", code=f"http-{status}")
         if status == _NOT_FOUND and self._config.index.constant is not None:
             raise unknown_index(document.index)
         if status in _DENIED or status >= _FIRST_OF_SERVER:
