@@ -569,12 +569,15 @@ def test_requirements_are_named_with_their_statements(
     assert denied.value.hint == f"Run ALTER ROLE {schema} REPLICATION."
     with postgres.client("postgres", "postgres") as root:
         root.execute(f"ALTER ROLE {schema} REPLICATION")
+    with pytest.raises(PenstockError, match="has no privilege SELECT") as denied:
+        changes(**login)
+    assert denied.value.hint == f'Run GRANT SELECT ON "{schema}"."t" TO {schema}.'
+    db.execute(f"GRANT SELECT ON t TO {schema}")
     reader = changes(**login)
     error = fails(reader, "cannot create the publication")
     assert f'FOR TABLE "{schema}"."t"' in str(error.hint)
     # A role that may only read needs a publication of the owner.
     db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
-    db.execute(f"GRANT SELECT ON t TO {schema}")
     db.execute("INSERT INTO t VALUES (1)")
     reader.start()
     reader.until(lambda: len(reader.table()) == 1)

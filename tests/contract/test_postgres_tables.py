@@ -352,6 +352,14 @@ def test_privileges(options: dict[str, Any], db: Any, postgres: Postgres) -> Non
     with pytest.raises(Permanent, match="permission denied") as denied:
         read(source(reader))
     assert denied.value.code == "authorization"
+    with pytest.raises(Permanent) as unread:
+        source(reader).check()
+    assert unread.value.hint == f'Run GRANT SELECT ON "{schema}"."t" TO {schema}.'
+    db.execute(f"GRANT SELECT (id) ON t TO {schema}")
+    source(reader).check()
+    with pytest.raises(Permanent) as unwritten:
+        sink(reader).check()
+    assert unwritten.value.hint == f'Run GRANT INSERT ON "{schema}"."t" TO {schema}.'
     db.execute(f"GRANT SELECT ON t TO {schema}")
     assert read(source(reader))[0] == []
     with pytest.raises(Permanent, match="permission denied"):

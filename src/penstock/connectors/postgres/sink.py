@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pyarrow as pa
 
 from penstock.connectors.postgres.config import PostgresSinkConfig
+from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.types import DIALECT
 from penstock.connectors.postgres.writing import WritingConnection
 from penstock.core.errors import OptionError, raise_all
@@ -46,6 +48,12 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
 
     def connect(self) -> WritingConnection:
         return WritingConnection(self.config)
+
+    def check(self) -> None:
+        super().check()
+        needed = ["INSERT", "SELECT", *(["UPDATE", "DELETE"] if self.mode == "upsert" else [])]
+        with closing(self.connect()) as connection:
+            check_privileges(connection, self.table, needed)
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from penstock.connectors.postgres.changes import PostgresChangesSource
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.texts import to_rows
 from penstock.sdk import Component, Context
 from penstock.sdk.database import Connection, TableSource
@@ -69,6 +71,12 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
         if config.changes and not (context is not None and context.lookup):
             return PostgresChangesSource(config, context)
         return super().create(config, context)
+
+    def check(self) -> None:
+        super().check()
+        if self._table is not None:
+            with closing(self.connect()) as connection:
+                check_privileges(connection, self._table, ["SELECT"])
 
     def connect(self) -> PostgresConnection:
         connection = PostgresConnection(self.config)

@@ -16,6 +16,7 @@ from penstock.connectors.postgres.changes.stream import ReplicationStream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.texts import to_rows
 from penstock.core.errors import Permanent, Transient
 from penstock.sdk import Journal, ReceivingSource
@@ -61,6 +62,7 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
 
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         self._replication(key).check(connection)
+        check_privileges(connection, self.table, ["SELECT"])
 
     def shared_receiver(self) -> str | None:
         slot = self.config.slot
