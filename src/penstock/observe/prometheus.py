@@ -168,8 +168,8 @@ def _of_nodes(found: list[Measured]) -> Iterator[Metric]:
         labels=names,
     )  # fmt: skip
     for each, name, node in nodes:
-        if each.running and node.get("retained") is not None:
-            retained.add_metric(labels(each, name, node), node["retained"])
+        if each.running and (size := node.get("retained")) is not None:
+            retained.add_metric(labels(each, name, node), size)
         if each.running and node["lag"] is not None:
             lag.add_metric((*labels(each, name, node), node["lag_unit"]), node["lag"])
         if node["last_batch"] is not None:
