@@ -119,9 +119,9 @@ def lost_error(lease: Lease | None, url: str) -> StateError:
     other = f"process {lease.pid} on {lease.host}, since {lease.since}" if lease else "another run"
     return StateError(
         f"another run has taken over the state ({other})", code="state-taken-over",
-        detail=f"state: {url}",
-        hint="This run was paused, or could not reach the object store, for longer than its lease. "
-        "It has committed nothing since then.",
+        detail=f"state: {url}; this run has not renewed its lease in time, and has committed "
+        "nothing since then",
+        hint="Start no second run of a pipeline, and check the connection to the object store.",
     )  # fmt: skip
 
 

@@ -59,6 +59,9 @@ from penstock.runtime.state.lock import acquire_lock, read_owner, write_owner
 
 LAYOUT = 1
 """Version of the directory's layout."""
+_LOCK_SECONDS, _DOWNLOAD_SECONDS = 0.3, 10.0
+"""The time for which a run waits for the lock. Other processes hold it while they read the owner,
+or while they download a state."""
 
 
 class StateDirectory:
@@ -101,11 +104,12 @@ class StateDirectory:
         return str(entry["id"])
 
     @contextmanager
-    def locked(self, timeout: float = 0.3) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Locks the directory for a run, and creates the directory if it is missing.
 
         Raises StateError if another run owns the directory, or if its state is not of Penstock.
         """
+        timeout = _LOCK_SECONDS if self.storage is LOCAL else _DOWNLOAD_SECONDS
         with writing(self.root):
             self._create()
             if self.storage is LOCAL:

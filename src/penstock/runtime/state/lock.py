@@ -20,8 +20,8 @@ from penstock.core.process_identity import process_identity
 def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
     """Locks the file of a directory. Raises StateError if another run holds the lock.
 
-    The lock ends with the process, also when the process is killed. `timeout` is longer than the
-    short lock of `read_owner`.
+    The lock ends with the process, also when the process is killed. `timeout` is in
+    seconds.
     """
     until = time.monotonic() + timeout
     while True:
