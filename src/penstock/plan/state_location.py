@@ -42,7 +42,8 @@ def locate_state(pipeline: Pipeline, errors: list[PenstockError]) -> StateLocati
         if runtime.storage:
             errors.append(
                 _error(
-                    pipeline, STORAGE_ROUTE, "expected the URL of an object store in runtime.state, "
+                    pipeline, STORAGE_ROUTE,
+                    "expected the URL of an object store in runtime.state, "
                     f"found the directory {runtime.state}", "invalid-option",
                     "Remove storage, or set state to a URL such as s3://bucket/prefix.",
                 )
