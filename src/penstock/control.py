@@ -91,8 +91,8 @@ class PipelineControl:
     def remove_dead_letters(self, ids: Collection[str]) -> int:
         """Removes dead letters permanently, and returns their number.
 
-        Ignores IDs without a dead letter. Raises StateError if the state is in an object store, and
-        a run elsewhere owns it.
+        Ignores IDs without a dead letter. Raises StateError if the state is in an object store and
+        a run on another machine owns it.
         """
         with self.state.changed():
             found = self.dead_letters().ids.intersection(ids)

@@ -40,9 +40,9 @@ class RequiredPath(NamedTuple):
 
 @contextmanager
 def required_paths(plan: Plan, lock: Path, identity: str) -> Iterator[list[RequiredPath]]:
-    """Yields the paths that executors must share. Directories of sinks have a file meanwhile.
+    """Yields the paths that executors must share. Creates a file in directories of sinks meanwhile.
 
-    `identity` is that of the state directory: a run replaces the files of a killed one.
+    `identity` is the ID of the state directory, so that a run replaces the files of a killed run.
     """
     token = f".penstock-{identity}"
     required = list(_state_paths(plan, lock))
@@ -107,7 +107,7 @@ def _state_paths(plan: Plan, lock: Path) -> Iterator[RequiredPath]:
 
 
 def _content_in_state(node: Node, in_stream: bool) -> tuple[str, str] | None:
-    """Returns the files of a node in the state directory, and another way without them.
+    """Returns the content of a node in the state directory, and the hint of an alternative.
 
     A transform that is computed once for the whole input keeps no state.
     """
@@ -169,6 +169,6 @@ def _make(token: Path) -> bool:
     try:
         token.parent.mkdir(parents=True, exist_ok=True)
         token.write_text(secrets.token_hex(16))
-    except OSError:  # The sink reports it.
+    except OSError:  # The sink reports the reason.
         return False
     return True

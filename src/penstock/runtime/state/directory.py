@@ -131,9 +131,10 @@ class StateDirectory:
 
     @contextmanager
     def changed(self) -> Iterator[None]:
-        """Allows changes of entries beside a run, which remain if the state is in an object store.
+        """Makes changes of entries beside a run durable in an object store.
 
-        Raises StateError if a run elsewhere owns the state.
+        A local run stores them itself. Raises StateError if a run on another machine owns the
+        state.
         """
         if self.storage is LOCAL or self._local_owner() is not None:
             yield
@@ -142,11 +143,11 @@ class StateDirectory:
                 yield
 
     def refresh(self) -> None:
-        """Reads the state of an object store anew. Does nothing for a local directory."""
+        """Downloads the state from an object store. Does nothing for a local directory."""
         self.storage.refresh()
 
     def is_elsewhere(self) -> bool:
-        """Returns whether a run of another machine owns the state."""
+        """Returns whether a run on another machine owns the state."""
         return self._local_owner() is None and self.storage.owner() is not None
 
     def owner(self) -> dict[str, Any] | None:

@@ -51,7 +51,7 @@ def running_error(owner: Mapping[str, Any], state: str) -> StateError:
 
 @contextmanager
 def local_lock(path: Path) -> Iterator[bool]:
-    """Holds the lock of a directory for a moment. Yields False if a run holds the lock."""
+    """Locks a directory if no other process does. Yields whether the lock is held."""
     create_directory(path.parent)
     with open_private(path, "a+") as file:
         try:
