@@ -14,7 +14,7 @@ import pytest
 from penstock.core.errors import Permanent, StateError, Transient
 from penstock.runtime.object_state import lease as leases
 from penstock.runtime.object_state import mirror
-from penstock.runtime.object_state.client import ObjectClient
+from penstock.runtime.object_state.client import Conflict, ObjectClient
 from penstock.runtime.object_state.manifest import KEY, Manifest
 from penstock.runtime.object_state.mirror import ObjectStorage
 from penstock.runtime.state.directory import StateDirectory
@@ -300,6 +300,18 @@ def test_a_store_without_conditional_writes_is_rejected(
     monkeypatch.setattr(
         ObjectClient, "_put", lambda self, key, c, mode: put(self, key, c, "overwrite")
     )
+    with pytest.raises(Permanent) as caught, open_state("one").locked():
+        pytest.fail("the state was opened")
+    assert caught.value.code == "unsupported-storage"
+
+
+def test_a_store_that_rejects_each_conditional_write_is_an_error(
+    open_state: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject(*_: Any) -> Any:
+        raise Conflict("precondition failed")
+
+    monkeypatch.setattr(ObjectClient, "create", reject)
     with pytest.raises(Permanent) as caught, open_state("one").locked():
         pytest.fail("the state was opened")
     assert caught.value.code == "unsupported-storage"

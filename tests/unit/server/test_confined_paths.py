@@ -1,4 +1,4 @@
-"""Paths of pipelines stay within the directories that a server permits, through every door."""
+"""Paths of pipelines stay within the directories that a server permits, in every option."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def errors_of(directory: Path, text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_door_is_confined(directory: Path, name: str) -> None:
+def test_every_option_is_confined(directory: Path, name: str) -> None:
     text = TEXTS[name]
     if "token" in text:
         text = text.replace(".penstock", "../.penstock")

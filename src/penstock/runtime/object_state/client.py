@@ -117,7 +117,7 @@ class ObjectClient:
 
     @contextmanager
     def _errors(self, operation: str, key: str = "") -> Iterator[None]:
-        """Converts the errors of an operation. Those of obstore have no common class."""
+        """Converts the errors of an operation. A provider of credentials may raise any class."""
         try:
             yield
         except (Conflict, PenstockError):
