@@ -83,7 +83,7 @@ class Group:
             hidden.rename(path.parent / "in" / f"{number}.json")
 
     def memory(self) -> dict[str, float]:
-        """Returns the proportional MB of the processes, by what they are."""
+        """Returns the proportional MB of the processes by their roles."""
         found: dict[str, float] = {"JVM": 0.0, "Python": 0.0}
         for engine in self._engines:
             for process in engine.members():

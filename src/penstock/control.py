@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class PipelineControl:
     """The state of a pipeline, requests to its run, and its dead letters.
 
-    Each call reads the state directory anew, which need not exist. The calls may come from several
+    Each call reads the state directory again, which need not exist. The calls may come from several
     threads. All of them raise StateError if the directory cannot be read or is damaged.
     """
 

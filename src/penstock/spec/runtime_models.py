@@ -177,7 +177,7 @@ class Runtime(StrictModel):
     exactly: no row is lost or repeated. State of windows and joins is in RocksDB afterwards.
     """
     updating_ttl: PositiveDuration | None = None
-    """The time after which an updating query removes a key that gets no rows.
+    """The time after which an updating query removes a key that receives no rows.
 
     The rows of the key are retracted from all results. A row that arrives again unchanged renews
     its key. The key is `primary_key` for changes, otherwise that of the first operator that keeps

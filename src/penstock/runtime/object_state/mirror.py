@@ -259,7 +259,7 @@ class ObjectStorage:
         self._client.write(STOP, b"")
 
     def _current(self) -> tuple[Manifest, float]:
-        """Returns the manifest of a moment ago and the time of its last change."""
+        """Returns the manifest, at most a second old, and the time of its last change."""
         if self._read is None or time.monotonic() - self._read[0] > _REFRESH_SECONDS:
             found = self._client.read(KEY)
             manifest = Manifest() if found is None else Manifest.decode(found[0], self._client.url)
