@@ -6,6 +6,7 @@ results of tasks. The state of queries and local files do.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -148,13 +149,17 @@ def _data_path(node: Node, path: str, sample: Path, *, kept: bool = False) -> Re
 
 
 def _sample(path: str) -> Path:
-    """Returns a file below the path of a source, which may be a pattern, or else its directory."""
+    """Returns a readable file below the path of a source, or else its directory.
+
+    The path may be a pattern.
+    """
     parts = takewhile(lambda part: not _MAGIC & {*part}, Path(path).parts)
     root = Path(*parts)
     if not root.is_dir():
         return root if root.is_file() else root.parent
     names = sorted(file.name for file in root.iterdir() if not file.name.startswith("."))
-    return next((root / name for name in names if (root / name).is_file()), root)
+    files = (root / name for name in names if (root / name).is_file())
+    return next((file for file in files if os.access(file, os.R_OK)), root)
 
 
 def _directory(path: str) -> Path:
