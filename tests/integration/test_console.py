@@ -301,6 +301,7 @@ def _complete(page: Page) -> None:
     page.keyboard.type("e")
     page.locator(".cm-tooltip-autocomplete li", has_text="generate").wait_for()
     page.locator(".cm-completionInfo", has_text="rate").wait_for()
+    page.wait_for_timeout(200)  # the editor ignores keys within 75 ms after a list has opened
     page.keyboard.press("Enter")
     page.get_by_text("Valid", exact=True).wait_for()
     page.locator(".cm-line").last.hover(position={"x": 90, "y": 8})
