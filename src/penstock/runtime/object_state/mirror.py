@@ -232,17 +232,17 @@ class ObjectStorage:
         return lease.owner()
 
     def refresh(self) -> None:
-        manifest, _ = self._current()
         with local_lock(self._root / LOCK) as is_free:
             if is_free:
-                self._download(manifest)
+                self._download()
 
-    def _download(self, manifest: Manifest) -> None:
+    def _download(self) -> None:
         """Downloads the files that other processes than a run read.
 
         A run deletes the objects of earlier manifests, so that the last one is read again if an
         object is missing.
         """
+        manifest, _ = self._current()
         for _ in range(_DOWNLOADS):
             try:
                 self._files.download(manifest.files, _is_for_reading)
