@@ -15,11 +15,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import options
+import psutil
 from measure import Failed
 from running import Running
 
@@ -82,12 +83,13 @@ class Group:
             hidden.rename(path.parent / "in" / f"{number}.json")
 
     def memory(self) -> dict[str, float]:
-        """Returns the proportional MB of the processes, by what they are."""
+        """Returns the proportional MB of the processes by their roles."""
         found: dict[str, float] = {"JVM": 0.0, "Python": 0.0}
         for engine in self._engines:
             for process in engine.members():
-                role = "JVM" if Path(process.exe()).name == "java" else "Python"
-                found[role] += process.memory_full_info().pss / 2**20
+                with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                    role = "JVM" if Path(process.exe()).name == "java" else "Python"
+                    found[role] += process.memory_full_info().pss / 2**20
         return found
 
     def cpu(self) -> float:

@@ -31,8 +31,8 @@ OUTSIDE = "(collection)"
 LINES = 60
 """The areas of the table with a line of their own."""
 KINDS = ("tests", "threads", "spark", "servers", "others")
-"""Whose CPU seconds: the main thread of the process of the tests, its other threads, Spark's Java,
-servers, all other processes."""
+"""The owners of CPU seconds: the main thread of the tests, the other threads of its process,
+Spark's Java, servers, all other processes."""
 
 
 def area_of(path: Path) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class PipelineControl:
     """The state of a pipeline, requests to its run, and its dead letters.
 
-    Each call reads the state directory anew, which need not exist. The calls may come from several
+    Each call reads the state directory again, which need not exist. The calls may come from several
     threads. All of them raise StateError if the directory cannot be read or is damaged.
     """
 
@@ -91,8 +91,8 @@ class PipelineControl:
     def remove_dead_letters(self, ids: Collection[str]) -> int:
         """Removes dead letters permanently, and returns their number.
 
-        Ignores IDs without a dead letter. Raises StateError if the state is in an object store, and
-        a run elsewhere owns it.
+        Ignores IDs without a dead letter. Raises StateError if the state is in an object store and
+        a run on another machine owns it.
         """
         with self.state.changed():
             found = self.dead_letters().ids.intersection(ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,7 +14,7 @@ import pytest
 from penstock.core.errors import Permanent, StateError, Transient
 from penstock.runtime.object_state import lease as leases
 from penstock.runtime.object_state import mirror
-from penstock.runtime.object_state.client import ObjectClient
+from penstock.runtime.object_state.client import Conflict, ObjectClient
 from penstock.runtime.object_state.manifest import KEY, Manifest
 from penstock.runtime.object_state.mirror import ObjectStorage
 from penstock.runtime.state.directory import StateDirectory
@@ -69,6 +69,15 @@ def files(state: StateDirectory) -> dict[str, bytes]:
     return {str(path.relative_to(state.root)): path.read_bytes() for path in found}
 
 
+def until(holds: Callable[[], bool]) -> None:
+    """Waits until a condition holds."""
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail("timeout")
+
+
 def manifest(bucket: Bucket) -> Manifest:
     return Manifest.decode(bucket.get(f"states/shop/{KEY}"), bucket.url)
 
@@ -99,9 +108,7 @@ def test_another_machine_continues_at_the_last_durable_point(
         two.storage.sync(checkpoint := two.checkpoint("q"))
         assert not (checkpoint / "offsets/1").exists()
     names = bucket.names("states/shop/files/")
-    assert (
-        len(names) == 1
-    )  # the dead letters; the removed file and those of the killed run are gone
+    assert len(names) == 1, "only the dead letters remain"
     assert manifest(bucket).lease is None
 
 
@@ -176,7 +183,7 @@ def test_a_paused_run_commits_nothing_after_its_lease_was_taken_over(
     one, two = open_state("one"), open_state("two")
     now = mirror._time()
     monkeypatch.setattr(mirror, "_time", lambda: now)
-    with one.locked():
+    with pytest.raises(StateError) as ended, one.locked():
         write(one, "checkpoints/q/offsets/0", b"v1\n{}")
         one.storage.sync(one.root)
         one.storage.check_owner()
@@ -194,6 +201,7 @@ def test_a_paused_run_commits_nothing_after_its_lease_was_taken_over(
                 with pytest.raises(StateError, match="another run has taken over the state"):
                     one.storage.sync(one.root)
             assert one.storage.lost is caught.value
+    assert ended.value is caught.value, "the end of the run reports it, too"
     stored = manifest(bucket)
     assert stored.files["checkpoints/q/commits/0"].text == "v1\n{}" and stored.lease is None
 
@@ -261,8 +269,9 @@ def test_an_outage_is_a_transient_error_and_loses_nothing(
         ({"auth": {"access_key": "AKIA0", "secret_key": "hunter22"}}, "authorization", "denied"),
         ({"auth": None}, "authentication", "no credentials"),
         ({"endpoint_url": "http://127.0.0.1:9"}, "unavailable", "could not read"),
+        ({"endpoint_url": "https://127.0.0.1:9", "tls": {"ca": "/none.pem"}}, "tls", "/none.pem"),
     ],
-    ids=["bucket", "denied", "credentials", "down"],
+    ids=["bucket", "denied", "credentials", "down", "certificate"],
 )
 def test_a_store_that_cannot_be_used_is_an_error_at_the_start(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any],
@@ -277,7 +286,8 @@ def test_a_store_that_cannot_be_used_is_an_error_at_the_start(
     with pytest.raises((Permanent, Transient)) as caught, state.locked():
         pytest.fail("the state was opened")
     error = caught.value
-    assert error.code == code and text in error.message and url in error.message
+    assert error.code == code and text in error.message
+    assert url in error.message or code == "tls"
     texts = f"{error.fields()}"
     assert "hunter22" not in texts and bucket.server.secret_key not in texts
     assert "Debug source" not in texts and error.hint
@@ -290,6 +300,18 @@ def test_a_store_without_conditional_writes_is_rejected(
     monkeypatch.setattr(
         ObjectClient, "_put", lambda self, key, c, mode: put(self, key, c, "overwrite")
     )
+    with pytest.raises(Permanent) as caught, open_state("one").locked():
+        pytest.fail("the state was opened")
+    assert caught.value.code == "unsupported-storage"
+
+
+def test_a_store_that_rejects_each_conditional_write_is_an_error(
+    open_state: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject(*_: Any) -> Any:
+        raise Conflict("precondition failed")
+
+    monkeypatch.setattr(ObjectClient, "create", reject)
     with pytest.raises(Permanent) as caught, open_state("one").locked():
         pytest.fail("the state was opened")
     assert caught.value.code == "unsupported-storage"
@@ -331,16 +353,41 @@ def test_the_lease_is_not_renewed_after_its_release(open_state: Open, bucket: Bu
     assert manifest(bucket).lease is None
 
 
+def test_the_lease_is_renewed_during_a_long_upload(open_state: Open, bucket: Bucket) -> None:
+    state = open_state("one", seconds=0.3)
+    storage: Any = state.storage
+    upload = storage._files.upload
+
+    def upload_slowly(*given: Any) -> Any:
+        before = manifest(bucket).sequence
+        until(lambda: manifest(bucket).sequence > before + 1)
+        return upload(*given)
+
+    with state.locked():
+        path = write(state, "checkpoints/q/updating/1.arrow", LONG)
+        storage._files.upload = upload_slowly
+        storage.stage(path)
+        storage._files.upload = upload
+    assert "checkpoints/q/updating/1.arrow" in manifest(bucket).files
+
+
+def test_files_are_read_while_a_run_replaces_them(open_state: Open) -> None:
+    one, two = open_state("one"), open_state("two")
+    with one.locked():
+        path = write(one, "dead_letters/q-0.arrow", LONG)
+        one.storage.sync(one.root)
+        two.owner()  # reads the manifest
+        path.write_bytes(LONG[:-1])
+        one.storage.sync(one.root)
+        two.refresh()
+    assert (two.root / "dead_letters/q-0.arrow").read_bytes() == LONG[:-1]
+
+
 def test_a_stop_request_reaches_the_run_of_another_machine(open_state: Open) -> None:
     one, two = open_state("one", seconds=0.3), open_state("two")
-    asked = threading.Event()
     with one.locked():
         two.storage.request_stop()
-        for _ in range(200):
-            if (one.root / "stop").exists():
-                break
-            asked.wait(0.05)
-        assert (one.root / "stop").exists()
+        until((one.root / "stop").exists)
 
 
 def test_dead_letters_are_removed_for_all_machines(open_state: Open, bucket: Bucket) -> None:

@@ -1,4 +1,4 @@
-"""State moves to RocksDB, or into other partitions, between two batches, and no row is lost."""
+"""State moves to RocksDB, or is repartitioned, between two batches, and no row is lost."""
 
 from __future__ import annotations
 
@@ -166,10 +166,10 @@ def test_failed_move_leaves_the_state(
     assert results(workspace) == expected
 
 
-def test_state_is_divided_into_other_partitions(
+def test_state_is_repartitioned(
     workspace: Workspace, expected: dict[str, list[Row]], penstock_spark: SparkSession
 ) -> None:
-    """One query was killed in an earlier division, and another one in a batch."""
+    """One query was killed in an earlier repartitioning, and another one in a batch."""
     memory.clear()
     put(workspace, 0, FILES // 2)
     pipeline = PIPELINE.replace("transforms:\n", TOTALS).replace("sinks:\n", TOTALS_SINK)
@@ -177,15 +177,16 @@ def test_state_is_divided_into_other_partitions(
     workspace.run(rocksdb, until=UNTIL)
     checkpoints = workspace.root / ".penstock/p/checkpoints"
     hourly, sessions = StatePartitions(checkpoints / "hourly"), checkpoints / "sessions/commits"
-    hourly.change(penstock_spark, 4)
+    hourly.repartition(penstock_spark, 4)
     (checkpoints / f"hourly/commits/{hourly.committed}").unlink()
     (sessions / f"{last_number(sessions)}").unlink()
     assert hourly.interrupted
     put(workspace, FILES // 2, FILES)
     handle = workspace.start(pipeline.replace("partitions: 2", "partitions: 3"), until=UNTIL)
-    divided = [(e["query"], e["before"], e["partitions"]) for e in events(handle, "state divided")]
+    found = events(handle, "state repartitioned")
+    done = [(each["query"], each["before"], each["partitions"]) for each in found]
     others = [(name, 2, 3) for name in ("cities", "orders_changes", "paid", "recent", "sessions")]
-    assert sorted(divided) == sorted([("hourly", 4, 4), ("hourly", 4, 3), *others])
+    assert sorted(done) == sorted([("hourly", 4, 4), ("hourly", 4, 3), *others])
     assert results(workspace) == expected
     totals = {row["n"]: row["cities"] for row in workspace.result("totals_out").to_dicts()}
     assert totals == {14: 3, 15: 2}

@@ -339,7 +339,7 @@ def test_a_batch_is_at_most_two_jobs(tmp_path: Path, penstock_spark: SparkSessio
 
 
 def test_more_partitions_than_buckets(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """The state is divided into as many buckets, and has the same rows."""
+    """The state has as many buckets as partitions, and the same rows."""
     (tmp_path / "in").mkdir()
     text = RUN.replace("blackhole, from: groups", "memory, from: groups, mode: upsert")
     rows = [{"k": f"k{row % 40}", "g": row % 7, "b": row} for row in range(600)]

@@ -11,7 +11,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -24,6 +23,7 @@ CODE = "path-rejected"
 _LOCAL_URL = re.compile(
     r"(?:^|::)(?:ipc://|(?:file|local):(?://[^/]*)?)(?P<path>.*)", re.IGNORECASE
 )
+_URL = re.compile(r"[A-Za-z][^/]*://")
 _OTHER_URL = re.compile(r"\b(?!(?:file|local):)[A-Za-z][\w+.-]*://[^\s,;]*", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;:='\"]+")
 _PATH = re.compile(r"/|~|\.\.(?:/|$)")
@@ -76,8 +76,10 @@ def rejected_within(setting: str) -> bool:
 
     Texts that begin with `/`, `~` or `../` are paths, in lists and assignments too.
     """
-    parts = _SEPARATORS.split(_OTHER_URL.sub(" ", setting)) if paths_confined() else ()
-    return any(_PATH.match(part) and rejection(part) for part in parts)
+    if not paths_confined():
+        return False
+    parts = filter(_PATH.match, _SEPARATORS.split(_OTHER_URL.sub(" ", setting)))
+    return any(map(rejection, (*_OTHER_URL.findall(setting), *parts)))
 
 
 @lru_cache(maxsize=8)
@@ -99,14 +101,18 @@ def _permits(permitted: Iterable[str], withheld: Iterable[str], path: str) -> bo
 def _real_paths(text: str, base: Path | None) -> Iterator[str]:
     """Yields the places that a path may have, without links; none for a URL of another system.
 
-    Some programs remove `..` from a path before they follow its links, and others afterwards.
+    Some programs remove `..` from a path before they follow its links, and others afterwards. With
+    `..` a URL may be the path of a file: `a://../../x`. A path that cannot be resolved, as one with
+    NUL, has the root as its place.
     """
     local = _LOCAL_URL.search(text)
-    if local is None and "://" in text:
+    if local is None and _URL.match(text) and ".." not in Path(unquote(text)).parts:
         return
     path = local["path"] if local is not None else text
     for each in {path, unquote(path)}:
         absolute = os.path.join(base or Path.cwd(), os.path.expanduser(each))  # noqa: PTH118, PTH111
         for form in (absolute, os.path.normpath(absolute)):
-            with suppress(OSError, ValueError):
+            try:
                 yield os.path.realpath(form)
+            except (OSError, ValueError):
+                yield os.sep

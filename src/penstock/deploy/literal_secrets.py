@@ -14,7 +14,8 @@ from penstock.core.location import Location
 from penstock.core.secret import redact_urls
 from penstock.deploy.values import texts
 from penstock.plan.model import Plan
-from penstock.plan.options import options
+from penstock.plan.options import options, options_of
+from penstock.plan.state_location import STORAGE_ROUTE
 
 _MAPS = ("properties", "headers", "spark")
 """The options whose values are maps of any names."""
@@ -32,8 +33,9 @@ def check_literal_secrets(plan: Plan) -> None:
 
 
 def _options_with_secrets(plan: Plan) -> Iterator[PenstockError]:
-    source_map = plan.pipeline.source_map
-    for _, (route, _, value) in options(plan):
+    source_map, storage = plan.pipeline.source_map, plan.location.storage
+    of_state = options_of(storage, STORAGE_ROUTE) if storage is not None else ()
+    for route, _, value in (*(option for _, option in options(plan)), *of_state):
         found = source_map.find(route)
         if isinstance(value, SecretStr) and found is not None and not found.substitutions:
             remember_secret(value.get_secret_value())

@@ -119,7 +119,7 @@ def _changed_query(
     state = QueryState.of(after)
     partitions = after["partitions"]
     if (state.in_spark or state.updating) and partitions not in (None, before["partitions"]):
-        reason = f"its state is divided into {plural(partitions, 'partition')} at the start"
+        reason = f"its state is repartitioned into {plural(partitions, 'partition')} at the start"
         yield Change(f'query "{name}"', "compatible", reason)
     if "settings" in before and "settings" in after:
         yield from _changed_settings(name, before["settings"], after["settings"], state)

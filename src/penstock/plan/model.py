@@ -52,7 +52,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Observer:
-    """A side output of a plan. It gets at most `max_rows` rows of each batch of its inputs."""
+    """A side output of a plan. It receives at most `max_rows` rows of each batch of its inputs."""
 
     name: str
     component: SideOutput[Any]

@@ -22,20 +22,21 @@ def options(plan: Plan) -> Iterator[tuple[Node, Option]]:
     """Yields the options of all nodes and of their formats, also within other options."""
     nodes = [*plan.nodes.values(), *([plan.dead_letter] if plan.dead_letter else [])]
     for node in nodes:
-        for option in _options(node.component.config, node.route):
+        for option in options_of(node.component.config, node.route):
             yield node, option
         format_ = node.component.format if isinstance(node.component, Source | Sink) else None
         if format_ is not None:
-            for option in _options(format_.config, (*node.route, "format")):
+            for option in options_of(format_.config, (*node.route, "format")):
                 yield node, option
 
 
-def _options(config: BaseModel, route: Route) -> Iterator[Option]:
+def options_of(config: BaseModel, route: Route) -> Iterator[Option]:
+    """Yields the options of a model at a route, also within other options."""
     for name, field in type(config).model_fields.items():
         value, option = getattr(config, name, None), (*route, field.alias or name)
         for below in value if isinstance(value, list) else [value]:
             if isinstance(below, BaseModel):
-                yield from _options(below, option)
+                yield from options_of(below, option)
         yield option, field, value
 
 

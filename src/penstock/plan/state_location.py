@@ -16,7 +16,7 @@ from penstock.spec.validate import Pipeline
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss")
 _ROUTE = ("runtime", "state")
-_STORAGE = ("runtime", "storage")
+STORAGE_ROUTE = ("runtime", "storage")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ def locate_state(pipeline: Pipeline, errors: list[PenstockError]) -> StateLocati
         if runtime.storage:
             errors.append(
                 _error(
-                    pipeline, _STORAGE, "expected the URL of an object store in runtime.state, "
+                    pipeline, STORAGE_ROUTE,
+                    "expected the URL of an object store in runtime.state, "
                     f"found the directory {runtime.state}", "invalid-option",
                     "Remove storage, or set state to a URL such as s3://bucket/prefix.",
                 )
@@ -59,7 +60,7 @@ def _options(pipeline: Pipeline, errors: list[PenstockError]) -> StorageOptions 
     if not stored:
         return None
     options, found = validate_model(
-        StorageOptions, stored, pipeline.source_map, _STORAGE, subject="runtime.storage"
+        StorageOptions, stored, pipeline.source_map, STORAGE_ROUTE, subject="runtime.storage"
     )
     errors += found
     return options
@@ -85,7 +86,7 @@ def _url_errors(pipeline: Pipeline, url: str) -> Iterator[PlanError]:
         )  # fmt: skip
     elif scheme != "s3" and pipeline.spec.runtime.storage:
         yield _error(
-            pipeline, _STORAGE, f"the option storage excludes {scheme}:// in state",
+            pipeline, STORAGE_ROUTE, f"the option storage excludes {scheme}:// in state",
             "invalid-option", "Remove storage, and set the environment variables of the store.",
         )  # fmt: skip
 

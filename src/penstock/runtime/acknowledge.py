@@ -82,12 +82,12 @@ class Acknowledger:
         if number is None:
             return {}
         known, offsets = self._committed.get(query, (None, {}))
-        if known != number and self._makes_durable(query, number):
+        if known != number and self._make_durable(query, number):
             offsets = batch_offsets(self._state, query, number)
             self._committed[query] = number, offsets
         return offsets
 
-    def _makes_durable(self, query: str, number: int) -> bool:
+    def _make_durable(self, query: str, number: int) -> bool:
         """Makes the entry of a batch in the commit log durable. Returns False after a failure."""
         checkpoint = self._state.checkpoint(query)
         OffsetLog(checkpoint).sync_committed(number)

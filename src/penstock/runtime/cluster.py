@@ -27,12 +27,12 @@ def executors_of(
 ) -> Iterator[Callable[[], None]]:
     """Prepares the executors for a run of the plan, and receives the reports of their tasks.
 
-    Yields a function that waits until they are ready. It raises the errors of executors that do not
-    share a path which the plan requires, or have other versions. Tasks of a local master run on the
-    machine of the driver, and need none of this.
+    Yields a function that waits until they are ready. It raises StateError for a required path that
+    an executor does not share, UserError for other versions, and Transient without executors. A
+    local master needs none of this, because its tasks run on the machine of the driver.
     """
     if is_local(spark):
-        yield _nothing
+        yield lambda: None
         return
     with (
         required_paths(plan, state.lock, state.id()) as required,
@@ -46,7 +46,3 @@ def executors_of(
 def reports_of(spark: SparkSession, state: Path) -> AbstractContextManager[None]:
     """Receives the reports of tasks of a cluster to a state directory."""
     return nullcontext() if is_local(spark) else receiving(spark, state)
-
-
-def _nothing() -> None:
-    """Does nothing."""

@@ -14,7 +14,7 @@ from penstock.observe.metrics import Metrics
 from penstock.plan.model import Query
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.directory import StateDirectory
-from penstock.runtime.state_stores import StateMoves
+from penstock.runtime.state_stores import RestartRequired
 from penstock.runtime.stop import Stopped
 from penstock.spec.runtime_models import Restart
 
@@ -55,7 +55,7 @@ class QueryRun:
         if not self.active or self.started.spark.isActive:
             return None
         error = self.started.runner.error or self.started.spark.exception()
-        if isinstance(error, ChecksRequired | StateMoves):
+        if isinstance(error, ChecksRequired | RestartRequired):
             if isinstance(error, ChecksRequired):
                 self._log.info("SQL fails on rows: restarts with checks", query=self.query.name)
             self.started = self._start()

@@ -6,6 +6,7 @@ results of tasks. The state of queries and local files do.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,9 +41,9 @@ class RequiredPath(NamedTuple):
 
 @contextmanager
 def required_paths(plan: Plan, lock: Path, identity: str) -> Iterator[list[RequiredPath]]:
-    """Yields the paths that executors must share. Directories of sinks have a file meanwhile.
+    """Yields the paths that executors must share. Creates a file in directories of sinks meanwhile.
 
-    `identity` is that of the state directory: a run replaces the files of a killed one.
+    `identity` is the ID of the state directory, so that a run replaces the files of a killed run.
     """
     token = f".penstock-{identity}"
     required = list(_state_paths(plan, lock))
@@ -107,7 +108,7 @@ def _state_paths(plan: Plan, lock: Path) -> Iterator[RequiredPath]:
 
 
 def _content_in_state(node: Node, in_stream: bool) -> tuple[str, str] | None:
-    """Returns the files of a node in the state directory, and another way without them.
+    """Returns the content of a node in the state directory, and the hint of an alternative.
 
     A transform that is computed once for the whole input keeps no state.
     """
@@ -148,13 +149,17 @@ def _data_path(node: Node, path: str, sample: Path, *, kept: bool = False) -> Re
 
 
 def _sample(path: str) -> Path:
-    """Returns a file below the path of a source, which may be a pattern, or else its directory."""
+    """Returns a readable file below the path of a source, or else its directory.
+
+    The path may be a pattern.
+    """
     parts = takewhile(lambda part: not _MAGIC & {*part}, Path(path).parts)
     root = Path(*parts)
     if not root.is_dir():
         return root if root.is_file() else root.parent
     names = sorted(file.name for file in root.iterdir() if not file.name.startswith("."))
-    return next((root / name for name in names if (root / name).is_file()), root)
+    files = (root / name for name in names if (root / name).is_file())
+    return next((file for file in files if os.access(file, os.R_OK)), root)
 
 
 def _directory(path: str) -> Path:
@@ -169,6 +174,6 @@ def _make(token: Path) -> bool:
     try:
         token.parent.mkdir(parents=True, exist_ok=True)
         token.write_text(secrets.token_hex(16))
-    except OSError:  # The sink reports it.
+    except OSError:  # The sink reports the reason.
         return False
     return True

@@ -1,4 +1,4 @@
-"""State stores of a run: state moves to RocksDB, or into other partitions, between two batches."""
+"""State stores of a run: state moves to RocksDB, or is repartitioned, between two batches."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query
 from penstock.runtime.state.directory import StateDirectory
 
-_WAITS, _BEGUN, _UNWRITTEN = range(3)
-"""The progress of a batch: not begun in this start; begun; written, and the next one planned."""
+_NEXT_BATCH = 2
+"""The ordinal of the batch after the one in progress, which is planned and not written."""
 HEAP_SHARE = 0.3
 """The share of the heap above which state in memory moves. A batch needs the rest."""
 
 
-class StateMoves(Exception):
-    """The end of a query whose state moves before its restart."""
+class RestartRequired(Exception):
+    """The end of a query whose state moves, or is repartitioned, before its restart."""
 
 
 class StateStores:
@@ -39,48 +39,49 @@ class StateStores:
         self._plan, self._session, self._state = plan, session, state
         self._metrics, self._log = metrics, log
         self._outgrown: set[str] = set()
-        self._settled: set[str] = set()
+        self._immovable: set[str] = set()
         """The queries whose state cannot move (again)."""
-        self._undivided: dict[str, int] = {}
-        """The queries whose state is divided after the batch in progress, by its progress."""
+        self._deferred: dict[str, int] = {}
+        """The queries that are repartitioned after the batch in progress, with the number of
+        batches that have begun meanwhile."""
 
     def prepare(self, query: Query) -> None:
-        """Moves the state of a query that does not run, if it must be elsewhere.
+        """Moves and repartitions the state of a query that does not run, if necessary.
 
-        Raises StateError if it cannot be divided into the partitions of the pipeline.
+        Raises StateError if the state cannot have the partitions that the pipeline sets.
         """
         self._prepare_store(query)
         self._prepare_partitions(query)
 
     def _prepare_partitions(self, query: Query) -> None:
-        """Divides the state into the partitions that the pipeline sets, if it has others."""
+        """Repartitions the state if the pipeline sets another number of partitions."""
         name = query.name
         partitions = StatePartitions(self._state.checkpoint(name))
-        if self._undivided.pop(name, None) == _UNWRITTEN:
-            partitions.discard_planned_batch()
+        if self._deferred.pop(name, 0) == _NEXT_BATCH:
+            partitions.remove_planned_batch()
         before, number = partitions.number, self._partitions
         if before is None:
             return
         if partitions.interrupted:
-            self._divide(name, partitions, before)
+            self._repartition(name, partitions, before)
         if number in (None, before):
             return
         if partitions.has_batch_in_progress:
-            self._undivided[name] = _WAITS
+            self._deferred[name] = 0
             return
-        self._divide(name, partitions, number)
+        self._repartition(name, partitions, number)
 
-    def _divide(self, name: str, partitions: StatePartitions, number: int) -> None:
+    def _repartition(self, name: str, partitions: StatePartitions, number: int) -> None:
         checkpoint, before = self._state.checkpoint(name), partitions.number
         if (store := StateStore(checkpoint)).in_memory:
-            self._settled.add(name)
+            self._immovable.add(name)
             self._move(name, store)
         if partitions.in_spark and partitions.committed is not None:
             for folder in (UPDATING, DEDUPLICATION):
-                OperatorStateDirectory(checkpoint / folder).repeat(partitions.committed)
-        partitions.change(self._session, number)
+                OperatorStateDirectory(checkpoint / folder).copy_to_next(partitions.committed)
+        partitions.repartition(self._session, number)
         self._state.storage.sync(checkpoint)
-        self._log.info("state divided", query=name, partitions=number, before=before)
+        self._log.info("state repartitioned", query=name, partitions=number, before=before)
 
     @property
     def _partitions(self) -> int | None:
@@ -93,21 +94,22 @@ class StateStores:
         """Moves the state of a query to RocksDB, if it must be there."""
         name = query.name
         store = StateStore(self._state.checkpoint(name))
-        if name in self._settled or not store.in_memory:
+        if name in self._immovable or not store.in_memory:
             return
         if name in self._outgrown or self._session.conf.get(PROVIDER, None) == ROCKSDB:
-            self._settled.add(name)
+            self._immovable.add(name)
             self._move(name, store)
 
     def check(self, query: Query) -> None:
-        """Raises StateMoves for a query whose state must move.
+        """Raises RestartRequired for a query whose state must move or be repartitioned.
 
-        That is the largest state in memory if all of it exceeds the limit, and the state of a
-        query whose batch was in progress when its partitions were to change."""
-        if (batch := self._undivided.get(query.name)) is not None:
-            self._undivided[query.name] = batch + 1
-            if batch == _BEGUN:
-                raise StateMoves
+        The largest state in memory moves if all states exceed the limit. A state is repartitioned
+        after the batch that was in progress at the start.
+        """
+        if query.name in self._deferred:
+            self._deferred[query.name] += 1
+            if self._deferred[query.name] == _NEXT_BATCH:
+                raise RestartRequired
         progress = dict(self._metrics.progress)
         sizes = {name: each.state_bytes for name, each in progress.items() if each.state_bytes}
         if query.name not in sizes or self._limit is None or sum(sizes.values()) <= self._limit:
@@ -116,12 +118,12 @@ class StateStores:
         largest = max(present, key=lambda name: present[name], default=None)
         if sum(present.values()) > self._limit and query.name == largest:
             self._outgrown.add(query.name)
-            raise StateMoves
+            raise RestartRequired
 
     def _can_move(self, name: str) -> bool:
-        if name not in self._settled and not StateStore(self._state.checkpoint(name)).in_memory:
-            self._settled.add(name)
-        return name not in self._settled
+        if name not in self._immovable and not StateStore(self._state.checkpoint(name)).in_memory:
+            self._immovable.add(name)
+        return name not in self._immovable
 
     @cached_property
     def _limit(self) -> float | None:

@@ -191,7 +191,7 @@ def _health(pipeline: StoredPipeline, supervised: Supervised | None) -> Health:
 
 
 def _index_after(runs: Sequence[dict[str, Any]], before: str | None) -> int:
-    """Returns the index of the first run of a page."""
+    """Returns the index of the run after `before`. Raises UserError for an unknown run."""
     if before is None:
         return 0
     for index, run in enumerate(runs, 1):

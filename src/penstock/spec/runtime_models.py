@@ -173,11 +173,11 @@ class Runtime(StrictModel):
     partitions: int | None = Field(default=None, ge=1)
     """The number of partitions of the state of a query. Defaults to the number of cores.
 
-    The first run pins the default. A new value divides existing state at the next start, exactly:
-    no row is lost or repeated. State of windows and joins is in RocksDB afterwards.
+    The first run pins the default. A new value repartitions existing state at the next start,
+    exactly: no row is lost or repeated. State of windows and joins is in RocksDB afterwards.
     """
     updating_ttl: PositiveDuration | None = None
-    """The time after which an updating query removes a key that gets no rows.
+    """The time after which an updating query removes a key that receives no rows.
 
     The rows of the key are retracted from all results. A row that arrives again unchanged renews
     its key. The key is `primary_key` for changes, otherwise that of the first operator that keeps

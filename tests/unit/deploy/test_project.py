@@ -65,6 +65,8 @@ def test_a_number_without_a_value_is_an_unset_variable(
          "sinks.out.headers.X-Api-Key is a secret"),
         ("{type: blackhole, from: rows}\nruntime: {spark: {spark.ssl.keyPassword: hunter2}}",
          "runtime.spark.spark.ssl.keyPassword is a secret"),
+        ("{type: blackhole, from: rows}\nruntime: {state: 's3://b/s', storage: {auth: {access_key: "
+         "k, secret_key: hunter2}}}", "runtime.storage.auth.secret_key is a secret"),
     ],
 )  # fmt: skip
 def test_a_secret_in_a_file_is_an_error(tmp_path: Path, sink: str, message: str) -> None:

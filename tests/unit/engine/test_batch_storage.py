@@ -48,7 +48,7 @@ def runner(tmp_path: Path, storage: Recorder) -> BatchRunner:
         on_begin=lambda query, number: storage.calls.append(("begin",)),
         on_end=lambda query, number: storage.calls.append(("end",)),
     )
-    builder: Any = SimpleNamespace(plan=plan)
+    builder: Any = SimpleNamespace(plan=plan, spool=None)
     paths = QueryStorage(storage, (checkpoint,))
     return BatchRunner(builder, query, checkpoint, observer, storage=paths)
 

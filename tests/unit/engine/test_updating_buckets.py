@@ -11,7 +11,7 @@ import pytest
 from test_updating_rows import changes
 
 from penstock.engine.updating import files
-from penstock.engine.updating.buckets import with_buckets
+from penstock.engine.updating.buckets import rebucket
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.rows import KEY, WEIGHT
 from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
@@ -59,7 +59,7 @@ def test_a_state_has_the_same_rows_in_other_buckets(tmp_path: Path) -> None:
     directory, chance = OperatorStateDirectory(tmp_path, 4), random.Random(7)
     version, expected = directory.before(0), Rows()
     for batch, buckets in enumerate([4, 4, 16, 16, 3, 3, 1, 7, 40, 2]):
-        version = with_buckets(directory, version, buckets)
+        version = rebucket(directory, version, buckets)
         assert version.buckets == buckets
         if batch:
             assert directory.before(batch) == version
@@ -84,6 +84,6 @@ def test_a_state_has_the_same_rows_in_other_buckets(tmp_path: Path) -> None:
 
 def test_a_state_without_rows(tmp_path: Path) -> None:
     directory = OperatorStateDirectory(tmp_path, 4)
-    assert with_buckets(directory, directory.before(0), 9) == StateVersion(-1, 9, is_new=True)
+    assert rebucket(directory, directory.before(0), 9) == StateVersion(-1, 9, is_new=True)
     directory.save(StateVersion(0, 4, is_new=True))
-    assert with_buckets(directory, directory.before(1), 9).buckets == 9
+    assert rebucket(directory, directory.before(1), 9).buckets == 9

@@ -1,4 +1,4 @@
-"""Paths of pipelines stay within the directories that a server permits, through every door."""
+"""Paths of pipelines stay within the directories that a server permits, in every option."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ SOURCES = {
     "credentials": "{type: nats, url: 'nats://n:4222', subject: s, format: json,"
     " auth: {creds: /etc/c}}",
     "sqlite": "{type: sqlite, path: /var/lib/x.db, table: t}",
+    "path like a URL": "{type: sqlite, path: 'a://../../../x.db', table: t}",
+    "path with a URL": "{type: sqlite, path: '/var/a://x.db', table: t}",
+    "NUL": '{type: sqlite, path: "../../x.db\\0", table: t}',
     "duckdb": "{type: duckdb, path: ../../x.duckdb, table: t}",
     "delta": "{type: delta, path: 'file:///var/x'}",
     "iceberg": "{type: iceberg, table: a.b, catalog: {type: sql, path: x.db, warehouse: /var/x}}",
@@ -131,7 +134,7 @@ def errors_of(directory: Path, text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_door_is_confined(directory: Path, name: str) -> None:
+def test_every_option_is_confined(directory: Path, name: str) -> None:
     text = TEXTS[name]
     if "token" in text:
         text = text.replace(".penstock", "../.penstock")
@@ -155,7 +158,7 @@ def test_other_paths_are_permitted(directory: Path, name: str) -> None:
 
 def test_settings_of_other_programs(directory: Path) -> None:
     rejected = ("/etc/x", "-Dkey=/etc/x", "a.jar,/opt/x.jar", "/opt/a:/opt/b", "'../../../x'")
-    rejected += ("-Dconf=file:/etc/x", "~/x")
+    rejected += ("-Dconf=file:/etc/x", "~/x", "a://../../../../../../../../etc/x")
     permitted = ("https://host/etc/x", "s3a://bucket/x", "a/b", "key=a/b", str(directory), "")
     assert [each for each in rejected if not rejected_within(each)] == []
     assert [each for each in permitted if rejected_within(each)] == []

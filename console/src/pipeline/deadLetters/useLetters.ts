@@ -7,7 +7,7 @@ export interface Replayed { replayed: number; finished: number; failed: number; 
 
 const path = (id: string) => `${pipelinePath(id)}/dead-letters`;
 
-/** Returns dead letters by pages, newest first. Each look is in the audit, so nothing is loaded by itself. */
+/** Returns dead letters by pages, newest first. Each request is in the audit, so no page is loaded by itself. */
 export function useLetters(id: string, node: string | null, code: string | null) {
   return useInfiniteQuery({
     queryKey: ["letters", id, node, code],

@@ -36,8 +36,8 @@ class Move(Config):
     move: StoragePath
     """The directory, in the same file system. Files keep their path below the common directory of
     `path`: with `path: in/*/*.csv`, `in/a/x.csv` becomes `a/x.csv`. An existing file is not
-    overwritten: the moved file gets a number, as in `a/x-1.csv`. Files in the directory are not
-    read."""
+    overwritten: the name of the moved file has a number, as in `a/x-1.csv`. Files in the directory
+    are not read."""
 
 
 class FilesSourceConfig(Config):

@@ -17,7 +17,7 @@ STATE_CODES: Mapping[str, str] = {
     "disk-full": "A disk is full.",
     "error": "An error without a code of its own occurred.",
     "failed-open": "A transform cannot be opened in a worker process.",
-    "fixed-partitions": "Spark cannot divide the state of a query into other partitions.",
+    "fixed-partitions": "Spark cannot repartition the state of a query.",
     "foreign-directory": "The state directory contains files that Penstock did not create.",
     "java-ended": "The Java process of Spark has ended during the run.",
     "java-not-found": "Java is not installed.",

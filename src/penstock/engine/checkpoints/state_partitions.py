@@ -1,8 +1,8 @@
-"""Number of partitions of the state of a query: Spark divides the state of a checkpoint again.
+"""Number of partitions of the state of a query, which Spark repartitions in its checkpoint.
 
 The state after batch N becomes that of batch N+1, which reads no rows. Spark writes the entry of
-that batch to the offset log before the state, and to the commit log after it. A division that was
-interrupted is finished at the next start.
+that batch to the offset log before the state, and to the commit log after it. A repartitioning that
+was interrupted is completed at the next start.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.errors import StateError
 from penstock.core.files.durable import sync
-from penstock.core.text import shorten
+from penstock.core.text import plural, shorten
 from penstock.engine.checkpoints.offset_log import OffsetLog, last_number
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -50,7 +50,7 @@ class StatePartitions:
 
     @property
     def interrupted(self) -> bool:
-        """Whether an earlier division of the state was interrupted."""
+        """Whether an earlier repartitioning was interrupted."""
         planned, committed = self._log.planned, self.committed
         return (
             planned is not None
@@ -64,25 +64,26 @@ class StatePartitions:
         """Whether the last batch is planned and not committed."""
         return self._log.planned != self.committed and not self.interrupted
 
-    def discard_planned_batch(self) -> None:
-        """Removes a planned batch of which no sink has written anything. Spark plans it again."""
+    def remove_planned_batch(self) -> None:
+        """Removes a planned batch that no sink has begun to write. Spark plans it again."""
         if self.has_batch_in_progress and self.committed is not None:
             self._log.remove_after(self.committed)
 
-    def change(self, session: SparkSession, number: int) -> None:
-        """Divides the state into another number of partitions, durably.
+    def repartition(self, session: SparkSession, number: int) -> None:
+        """Repartitions the state into `number` partitions, durably.
 
         No batch may be in progress, and state of Spark must be in RocksDB. Raises StateError if
-        Spark cannot divide the state, which is then that of before.
+        Spark cannot repartition the state, which then remains as it was.
         """
         planned = self._log.planned
         assert planned is not None
         if self.in_spark:
-            self._divide(session, number)
+            self._repartition_stores(session, number)
         else:
             self._log.replace_setting(planned, _PARTITIONS, str(number))
 
-    def _divide(self, session: SparkSession, number: int) -> None:
+    def _repartition_stores(self, session: SparkSession, number: int) -> None:
+        """Repartitions the state in the state stores of Spark."""
         manager: Any = session._streamingCheckpointManager
         before = self.committed
         assert before is not None
@@ -92,7 +93,7 @@ class StatePartitions:
             self._log.remove_after(before)
             java: Any = getattr(error, "java_exception", None)
             raise StateError(
-                f"the state cannot be divided into {number} partitions",
+                f"the state cannot be repartitioned into {plural(number, 'partition')}",
                 code="fixed-partitions",
                 detail=shorten(str(java.getMessage() if java is not None else error)),
                 hint="Restore runtime.partitions, or reset the state with --fresh.",

@@ -2,7 +2,7 @@
 
 Catalyst's `TryEval` is null where an expression fails. A check evaluates the expressions of an
 operator once, within `TryEval`, as the fields of a struct. The struct of a row is null if and only
-if an expression fails. Rows that pass go on to the operator, which reads the fields.
+if an expression fails. Rows that pass reach the operator, which reads the fields.
 """
 
 from __future__ import annotations

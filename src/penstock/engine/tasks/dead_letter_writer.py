@@ -233,7 +233,7 @@ def _digest(key: list[object]) -> str:
 def conceal_messages(dead_letters: pa.Table) -> pa.Table:
     """Returns dead letters with asterisks in place of known secrets in their messages.
 
-    Tasks do not know the secrets, but the driver does.
+    The driver has the secrets, and tasks do not.
     """
     index = DEAD_LETTER.get_field_index("message")
     messages = [conceal(message) for message in dead_letters.column(index).to_pylist()]

@@ -16,7 +16,7 @@ from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import OperatorSchema, different_state
 from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.buckets import buckets_of, with_buckets
+from penstock.engine.updating.buckets import buckets_of, rebucket
 from penstock.engine.updating.changelog import to_changes, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting, compute_all
 from penstock.engine.updating.emptiness import has_rows_without_input
@@ -75,7 +75,7 @@ class UpdatingBatch:
         buckets = buckets_of(session)
         directory = OperatorStateDirectory(checkpoint / FOLDER, buckets)
         time, untimed = OffsetLog(checkpoint).time(number), not has_timed_windows(checkpoint)
-        version = with_buckets(directory, directory.before(number), buckets)
+        version = rebucket(directory, directory.before(number), buckets)
         return cls(plan, session, directory, number, time, version, keeps_untimed=untimed)
 
     @classmethod

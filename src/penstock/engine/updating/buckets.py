@@ -35,10 +35,8 @@ def partitions_of(session: SparkSession, buckets: int) -> int:
     return min(int(session.conf.get("spark.sql.shuffle.partitions") or buckets), buckets)
 
 
-def with_buckets(
-    directory: OperatorStateDirectory, version: StateVersion, number: int
-) -> StateVersion:
-    """Returns a state with this number of buckets, which replaces the given state durably.
+def rebucket(directory: OperatorStateDirectory, version: StateVersion, number: int) -> StateVersion:
+    """Writes the rows of a state to `number` buckets, durably, and returns the new state.
 
     Raises StateError if a file of the state is damaged.
     """
@@ -46,7 +44,7 @@ def with_buckets(
         return version
     attempt = f"{version.batch}-{uuid4().hex[:8]}"
     chains = {
-        operator: _divided(directory.path, f"{operator}/{attempt}", buckets, number)
+        operator: _rebucket_operator(directory.path, f"{operator}/{attempt}", buckets, number)
         for operator, buckets in version.chains.items()
     }
     version = replace(version, buckets=number, chains=chains)
@@ -55,11 +53,11 @@ def with_buckets(
     return version
 
 
-def _divided(
+def _rebucket_operator(
     directory: Path, attempt: str, chains: Mapping[int, Chain], number: int
 ) -> dict[int, Chain]:
-    """Writes the rows of the buckets of an operator to files of this number of buckets."""
-    divided: dict[int, Chain] = {}
+    """Writes the rows of the buckets of an operator to the files of `number` buckets."""
+    rebucketed: dict[int, Chain] = {}
     for bucket, chain in chains.items():
         tables = [read_rows(directory / file.path, file.size) for file in chain]
         targets = [table.column(KEY).to_numpy() % number for table in tables]
@@ -68,7 +66,7 @@ def _divided(
                 table.filter(pa.array(chosen == target))
                 for table, chosen in zip(tables, targets, strict=True)
             ]
-            known = divided.get(target, ())
+            known = rebucketed.get(target, ())
             before = known[-1].rows if known else 0
             for index, part in enumerate(parts):
                 is_snapshot = chain[index].is_snapshot and not known
@@ -76,8 +74,8 @@ def _divided(
                 path = f"{attempt}/{target}-{bucket}-{index}.{kind}.arrow"
                 rows = before + _different_rows(parts[: index + 1])
                 known = (*known, write_rows(directory, path, part, rows))
-            divided[target] = known
-    return divided
+            rebucketed[target] = known
+    return rebucketed
 
 
 def _different_rows(parts: Sequence[pa.Table]) -> int:

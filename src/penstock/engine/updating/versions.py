@@ -95,8 +95,8 @@ class OperatorStateDirectory:
         """The number of the last batch with a state; None without one."""
         return max((int(path.stem) for path in self.path.glob("*.json")), default=None)
 
-    def repeat(self, batch: int) -> None:
-        """Makes the state after a batch that after the next batch, too, which has no rows."""
+    def copy_to_next(self, batch: int) -> None:
+        """Copies the state after a batch to the next batch, which reads no rows."""
         if (self.path / f"{batch}.json").exists():
             self.save(replace(self._load(batch), batch=batch + 1))
 

@@ -60,7 +60,8 @@ def replay(
         plan = assign_owner(plan, state.id())
         if spark is None:
             spark = stack.enter_context(session(plan, log_file=state.log))
-        stack.enter_context(executors_of(spark, plan, state, Silent()))()
+        await_executors = stack.enter_context(executors_of(spark, plan, state, Silent()))
+        await_executors()
         current = Replay(plan, spark, state)
         try:
             return current.run(ids, force)

@@ -108,7 +108,7 @@ class ObjectClient:
 
     @contextmanager
     def _missing(self) -> Iterator[None]:
-        """Ignores that an object is missing, but not that its bucket is."""
+        """Ignores a missing object. A missing bucket remains an error."""
         try:
             yield
         except FileNotFoundError as error:
@@ -117,6 +117,7 @@ class ObjectClient:
 
     @contextmanager
     def _errors(self, operation: str, key: str = "") -> Iterator[None]:
+        """Converts the errors of an operation. A provider of credentials may raise any class."""
         try:
             yield
         except (Conflict, PenstockError):
@@ -130,7 +131,7 @@ def _version(meta: Any) -> Version:
 
 
 def _identity(meta: Any) -> dict[str, str]:
-    """Returns the parts of an identity that a store has: an entity tag, a number, or both."""
+    """Returns the entity tag and the version ID of an object, of which a store has one or both."""
     return {name: meta[name] for name in ("e_tag", "version") if meta[name] is not None}
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from penstock.core.errors import MissingExtra, Permanent
 from penstock.core.secret import revealed
+from penstock.sdk.network.tls import Tls
 from penstock.sdk.object_store import CONNECT_TIMEOUT_SECONDS, StorageOptions
 
 _REQUEST_SECONDS = 60
@@ -28,8 +29,9 @@ def open_store(url: str, options: StorageOptions) -> Any:
         "timeout": timedelta(seconds=_REQUEST_SECONDS),
         "allow_http": True,
     }
-    if options.ca_file:
-        client["root_certificate"] = Path(options.ca_file).read_bytes()
+    if isinstance(options.tls, Tls) and options.tls.ca:
+        options.tls.check_files()
+        client["root_certificate"] = Path(options.tls.ca).read_bytes()
     if not url.startswith("s3://"):
         return from_url(
             url.replace("gcs://", "gs://", 1), client_options=client, retry_config=_RETRIES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from penstock.core.errors import ConnectError, PenstockError, Permanent, Transient
+from penstock.sdk.network.tls import certificate_hint
 from penstock.sdk.object_store import is_untrusted
 
 _DETAIL_CHARACTERS = 600
@@ -34,7 +35,9 @@ def convert_error(error: Exception, operation: str, url: str) -> PenstockError:
     if is_untrusted(str(error)):
         return Permanent(
             f"cannot {operation} {url}: TLS verification failed", code="tls", detail=detail,
-            hint="Set runtime.storage.tls.ca to the CA certificate file.",
+            hint=certificate_hint(
+                detail, "Set runtime.storage.tls.ca to the CA certificate file."
+            ),
         )  # fmt: skip
     if isinstance(error, ValueError | TypeError):
         return Permanent(f"cannot {operation} {url}", code="invalid-url", detail=detail)

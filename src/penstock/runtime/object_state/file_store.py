@@ -67,9 +67,7 @@ class FileStore:
         files: Mapping[str, StoredFile],
         is_needed: Callable[[str, StoredFile], bool] = lambda path, file: True,
     ) -> None:
-        """Makes the local copy equal to stored files, of those that are needed.
-
-        Unchanged local files remain.
+        """Downloads the needed files that differ, and removes local files that are not stored.
 
         Raises StateError if the content of a file is not that of its upload.
         """
@@ -77,7 +75,7 @@ class FileStore:
         self._remove_others(files)
         needed = {path: file for path, file in files.items() if is_needed(path, file)}
         missing = [path for path, file in needed.items() if not self._is_same(path, file)]
-        # Without its marker the directory would be that of another program.
+        # A directory without the marker is rejected as that of another program.
         missing.sort(key=lambda path: path != MARKER)
         for path in missing[:1]:
             self._download(path, files[path])

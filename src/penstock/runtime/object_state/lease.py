@@ -28,6 +28,8 @@ RENEWALS = 3
 _POLL_SECONDS = 1.0
 _CLOCK_SECONDS = 1.0
 """The resolution of the times of objects."""
+_MAX_CONFLICTS = 5
+"""The number of conflicts after which the store is assumed to reject all conditional writes."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def acquire(
     another run renews its lease, and Permanent if the store has no conditional writes.
     """
     first: Version | None = None
-    deadline = 0.0
-    while True:
+    deadline, conflicts = 0.0, 0
+    while conflicts < _MAX_CONFLICTS:
         found = client.read(KEY)
         manifest = Manifest() if found is None else Manifest.decode(found[0], client.url)
         other = manifest.lease
@@ -71,8 +73,11 @@ def acquire(
                 wait(_POLL_SECONDS)
                 continue
         new = Manifest(manifest.sequence + 1, lease, manifest.files)
-        with suppress(Conflict):
+        try:
             return _take(client, new, found[1] if found else None)
+        except Conflict:
+            conflicts += 1
+    raise unsupported_store(client.url)
 
 
 def _take(client: ObjectClient, new: Manifest, before: Version | None) -> Acquired:
@@ -119,9 +124,9 @@ def lost_error(lease: Lease | None, url: str) -> StateError:
     other = f"process {lease.pid} on {lease.host}, since {lease.since}" if lease else "another run"
     return StateError(
         f"another run has taken over the state ({other})", code="state-taken-over",
-        detail=f"state: {url}",
-        hint="This run was paused, or could not reach the object store, for longer than its lease. "
-        "It has committed nothing since then.",
+        detail=f"state: {url}; this run has not renewed its lease in time, and has committed "
+        "nothing since then",
+        hint="Start no second run of a pipeline, and check the connection to the object store.",
     )  # fmt: skip
 
 

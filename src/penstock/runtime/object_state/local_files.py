@@ -1,4 +1,4 @@
-"""Files of a local copy of a state: those that are copied, and their changes."""
+"""Files of the local copy of a state: those that are stored, and their changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.runtime.dead_letters.store import KEPT
 from penstock.runtime.state.entries import LOCK, LOG
 
 LOCAL_ENTRIES = (LOCK, LOG, "stop", "taps")
-"""Entries of a state directory that are not copied: they belong to processes of this machine."""
+"""Entries of a state directory that are not stored: they belong to processes of this machine."""
 _LOGS = ("offsets", "commits")
 """Directories that are listed first: the files that their entries need are written before."""
 
@@ -21,7 +21,7 @@ Mark = tuple[int, int, int]
 
 
 def find_files(root: Path, paths: Iterable[Path]) -> dict[str, Mark]:
-    """Returns the files at and below paths, by their path below `root`. Missing ones have none."""
+    """Returns the marks of the files at and below paths, by path relative to `root`."""
     found: dict[str, Mark] = {}
     for path in paths:
         if path.is_dir() and not path.is_symlink():

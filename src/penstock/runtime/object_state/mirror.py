@@ -42,6 +42,8 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _PERIODIC = ("dead_letters", BATCHES, HISTORY)
 """Entries that change between batches."""
 _REFRESH_SECONDS = 1.0
+_DOWNLOADS = 5
+"""How often files are downloaded while a run replaces the manifest."""
 
 
 @dataclass
@@ -110,30 +112,33 @@ class ObjectStorage:
             self._noted[path] = None
 
     def stage(self, *paths: Path) -> None:
+        with self._staging:
+            self._stage(paths)
+
+    def _stage(self, paths: tuple[Path, ...]) -> None:
         owned = self._owned
         if owned is None or owned.marks is None or self.lost is not None:
             return
-        with self._staging:
+        with self._noting:
+            noted, self._noted = self._noted, {}
+        paths = (*paths, *noted)
+        directories = [os.path.relpath(path, self._root) for path in paths]
+        marks = find_files(self._root, paths)
+        changed = [path for path, mark in marks.items() if owned.marks.get(path) != mark]
+        removed = [p for p in owned.files if p not in marks and is_below(p, directories)]
+        if not changed and not removed:
+            return
+        try:
+            stored = self._files.upload(changed, owned.files)
+        except BaseException:
             with self._noting:
-                noted, self._noted = self._noted, {}
-            paths = (*paths, *noted)
-            directories = [os.path.relpath(path, self._root) for path in paths]
-            marks = find_files(self._root, paths)
-            changed = [path for path, mark in marks.items() if owned.marks.get(path) != mark]
-            removed = [p for p in owned.files if p not in marks and is_below(p, directories)]
-            if not changed and not removed:
-                return
-            try:
-                stored = self._files.upload(changed, owned.files)
-            except BaseException:
-                with self._noting:
-                    self._noted |= noted
-                raise
-            with self._publishing:
-                _apply(owned, {**stored, **dict.fromkeys(removed)})
-            for path in removed:
-                owned.marks.pop(path, None)
-            owned.marks |= {path: marks[path] for path in changed if stored[path] is not None}
+                self._noted |= noted
+            raise
+        with self._publishing:
+            _apply(owned, {**stored, **dict.fromkeys(removed)})
+        for path in removed:
+            owned.marks.pop(path, None)
+        owned.marks |= {path: marks[path] for path in changed if stored[path] is not None}
 
     def sync(self, *paths: Path) -> None:
         self.stage(*paths)
@@ -147,16 +152,15 @@ class ObjectStorage:
             raise self.lost
 
     def _release(self) -> None:
-        """Makes all changes durable and ends the lease."""
-        if self.lost is not None:
-            return
+        """Makes all changes durable and ends the lease. Raises StateError if it was taken over."""
         self.stage(self._root)
         self._publish(renew=True, release=True)
 
     def _publish(self, *, renew: bool = False, release: bool = False) -> None:
-        """Replaces the manifest by one with all copies.
+        """Replaces the manifest if files have changed, or with `renew`.
 
-        Without a change only with `renew`. With `release` it has no lease.
+        With `release` the new manifest has no lease. Raises StateError if another run has taken
+        over the state.
         """
         with self._publishing:
             if self.lost is not None:
@@ -197,7 +201,7 @@ class ObjectStorage:
         """Renews the lease until the run has ended, and takes stop requests."""
         while not ended.wait(self._seconds / RENEWALS):
             try:
-                self.stage(*(self._root / name for name in _PERIODIC))
+                self._stage_periodic()
                 self._publish(renew=True)
                 if self._client.version(STOP) is not None:
                     (self._root / STOP).touch(FILE_MODE)
@@ -206,6 +210,17 @@ class ObjectStorage:
                 continue
             except StateError:
                 return
+
+    def _stage_periodic(self) -> None:
+        """Uploads the entries that change between batches, unless a batch uploads its files.
+
+        An upload of large files may take longer than the lease, which must be renewed meanwhile.
+        """
+        if self._staging.acquire(blocking=False):
+            try:
+                self._stage(tuple(self._root / name for name in _PERIODIC))
+            finally:
+                self._staging.release()
 
     # Other processes
 
@@ -219,14 +234,32 @@ class ObjectStorage:
     def refresh(self) -> None:
         with local_lock(self._root / LOCK) as is_free:
             if is_free:
-                manifest, _ = self._current()
+                self._download()
+
+    def _download(self) -> None:
+        """Downloads the files that other processes than a run read.
+
+        A run deletes the objects of earlier manifests, so that the last one is read again if an
+        object is missing.
+        """
+        manifest, _ = self._current()
+        for _ in range(_DOWNLOADS):
+            try:
                 self._files.download(manifest.files, _is_for_reading)
+                return
+            except StateError:
+                self._read = None
+                last, _ = self._current()
+                if last.sequence == manifest.sequence:
+                    raise
+                manifest = last
+        self._files.download(manifest.files, _is_for_reading)
 
     def request_stop(self) -> None:
         self._client.write(STOP, b"")
 
     def _current(self) -> tuple[Manifest, float]:
-        """Returns the manifest of a moment ago and the time of its last change."""
+        """Returns the manifest, at most a second old, and the time of its last change."""
         if self._read is None or time.monotonic() - self._read[0] > _REFRESH_SECONDS:
             found = self._client.read(KEY)
             manifest = Manifest() if found is None else Manifest.decode(found[0], self._client.url)

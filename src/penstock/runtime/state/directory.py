@@ -59,6 +59,9 @@ from penstock.runtime.state.lock import acquire_lock, read_owner, write_owner
 
 LAYOUT = 1
 """Version of the directory's layout."""
+_LOCK_SECONDS, _DOWNLOAD_SECONDS = 0.3, 10.0
+"""The time for which a run waits for the lock. Other processes hold it while they read the owner,
+or while they download a state."""
 
 
 class StateDirectory:
@@ -101,11 +104,12 @@ class StateDirectory:
         return str(entry["id"])
 
     @contextmanager
-    def locked(self, timeout: float = 0.3) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Locks the directory for a run, and creates the directory if it is missing.
 
         Raises StateError if another run owns the directory, or if its state is not of Penstock.
         """
+        timeout = _LOCK_SECONDS if self.storage is LOCAL else _DOWNLOAD_SECONDS
         with writing(self.root):
             self._create()
             if self.storage is LOCAL:
@@ -127,9 +131,10 @@ class StateDirectory:
 
     @contextmanager
     def changed(self) -> Iterator[None]:
-        """Allows changes of entries beside a run, which remain if the state is in an object store.
+        """Makes changes of entries beside a run durable in an object store.
 
-        Raises StateError if a run elsewhere owns the state.
+        A local run stores them itself. Raises StateError if a run on another machine owns the
+        state.
         """
         if self.storage is LOCAL or self._local_owner() is not None:
             yield
@@ -138,11 +143,11 @@ class StateDirectory:
                 yield
 
     def refresh(self) -> None:
-        """Reads the state of an object store anew. Does nothing for a local directory."""
+        """Downloads the state from an object store. Does nothing for a local directory."""
         self.storage.refresh()
 
     def is_elsewhere(self) -> bool:
-        """Returns whether a run of another machine owns the state."""
+        """Returns whether a run on another machine owns the state."""
         return self._local_owner() is None and self.storage.owner() is not None
 
     def owner(self) -> dict[str, Any] | None:

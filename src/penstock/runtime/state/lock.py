@@ -20,8 +20,8 @@ from penstock.core.process_identity import process_identity
 def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
     """Locks the file of a directory. Raises StateError if another run holds the lock.
 
-    The lock ends with the process, also when the process is killed. `timeout` is longer than the
-    short lock of `read_owner`.
+    The lock ends with the process, also when the process is killed. `timeout` is in
+    seconds.
     """
     until = time.monotonic() + timeout
     while True:
@@ -51,7 +51,7 @@ def running_error(owner: Mapping[str, Any], state: str) -> StateError:
 
 @contextmanager
 def local_lock(path: Path) -> Iterator[bool]:
-    """Holds the lock of a directory for a moment. Yields False if a run holds the lock."""
+    """Locks a directory if no other process does. Yields whether the lock is held."""
     create_directory(path.parent)
     with open_private(path, "a+") as file:
         try:

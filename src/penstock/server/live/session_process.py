@@ -15,8 +15,7 @@ from penstock.core.errors import Transient
 from penstock.server.workers.memory import ProcessTree, memory_error, worker_limit
 
 POLL_SECONDS = 0.1
-LOOK_SECONDS = 0.5
-"""The time between two looks at the memory of the processes."""
+MEMORY_POLL_SECONDS = 0.5
 START_SECONDS = 90.0
 """The time that the start of a session may add to an operation."""
 CANCEL_SECONDS = 5.0
@@ -38,7 +37,7 @@ class SessionProcess:
             [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env=dict(environment), start_new_session=True, bufsize=0,
         )  # fmt: skip
-        self._unread, self._memory = b"", worker_limit()
+        self._unread, self._memory_limit = b"", worker_limit()
 
     def perform(
         self, request: Mapping[str, Any], on_event: OnEvent, cancelled: Callable[[], bool],
@@ -53,11 +52,11 @@ class SessionProcess:
         self.requests += 1
         self._send(request)
         deadline, asked = time.monotonic() + timeout + START_SECONDS, False
-        look = 0.0
+        next_poll = 0.0
         while True:
-            if time.monotonic() > look:
+            if time.monotonic() > next_poll:
                 self._check_memory()
-                look = time.monotonic() + LOOK_SECONDS
+                next_poll = time.monotonic() + MEMORY_POLL_SECONDS
             for event, facts in self._read():
                 if event == "end":
                     return
@@ -89,11 +88,12 @@ class SessionProcess:
                     stream.close()
 
     def _check_memory(self) -> None:
+        """Kills the processes and raises UserError if they exceed the memory limit."""
         processes = ProcessTree.of(self._process.pid)
-        if processes.memory > self._memory:
+        if processes.memory > self._memory_limit:
             processes.kill()
             self.kill()
-            raise memory_error(self._memory)
+            raise memory_error(self._memory_limit)
 
     def _send(self, content: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None

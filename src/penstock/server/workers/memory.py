@@ -1,7 +1,7 @@
-"""Memory of a worker with a Spark session, of which user code may allocate without end.
+"""Memory limits of workers, which run code of users.
 
-An allocation beyond the limit of a process fails. A worker whose processes together exceed theirs
-is killed.
+An allocation beyond the limit of a process fails. A worker with a Spark session is killed if its
+processes exceed their common limit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def worker_limit() -> int:
 
 @dataclass(frozen=True)
 class ProcessTree:
-    """The processes that a process has started, also those in sessions of their own."""
+    """A process and those that it has started, also in sessions of their own."""
 
     pids: frozenset[int]
     memory: int
@@ -49,7 +49,7 @@ class ProcessTree:
 
     @classmethod
     def of(cls, root: int) -> ProcessTree:
-        """Reads the processes from the kernel."""
+        """Returns the processes of `root`, as the kernel lists them."""
         known = {each.pid: each for each in _processes()}
         pids, sessions = {root}, {root}
         while found := [

@@ -49,13 +49,13 @@ class PostgresReceiver(ChangesReceiver):
             assert self.transaction is not None
             for table in self._described[number][1]:
                 table.enqueue(self.transaction, message)
-        await self._add_queued(without_few=self.transaction is not None)
+        await self._add_queued(only_full=self.transaction is not None)
         self.position = self._stream.position
 
-    async def _add_queued(self, *, without_few: bool = False) -> None:
-        """Adds the changes that tables have queued, unless they are few."""
+    async def _add_queued(self, *, only_full: bool) -> None:
+        """Adds the changes that tables have queued, with `only_full` those that fill a part."""
         for table in self._own_tables:
-            await table.add_queued(without_few=without_few)
+            await table.add_queued(only_full=only_full)
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
         super().confirm(end)

@@ -90,10 +90,10 @@ class PostgresTable(TableReceiver):
         self._number += 1
         self._queue.add(transaction, self._number, message)
 
-    async def add_queued(self, *, without_few: bool = False) -> None:
-        """Adds the queued changes, `without_few` only if they are many."""
+    async def add_queued(self, *, only_full: bool = False) -> None:
+        """Adds the queued changes, with `only_full` only if they fill a part."""
         queue = self._queue
-        if without_few and len(queue.messages) < _PART and queue.size < self.part_bytes:
+        if only_full and len(queue.messages) < _PART and queue.size < self.part_bytes:
             return
         self._queue = Queue()
         if await self._add_together(queue):

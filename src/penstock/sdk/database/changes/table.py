@@ -52,8 +52,7 @@ class TableReceiver(ABC):
         self.while_waiting: Callable[[], None] = lambda: None
         """Called every second while the journal is full."""
         self._followed: pa.Schema | None = None
-        self._first = confirmed.position
-        self._number = 0
+        self._first, self._number = confirmed.position, 0
         self.part_bytes = min(PART_BYTES, max_journal_size // 8)
         """The bytes of rows that are appended together."""
         self._parts: list[list[Message] | pa.RecordBatch] = []
@@ -137,7 +136,8 @@ class TableReceiver(ABC):
 
         They are in the order of the log, and the server has sent all values.
         """
-        self._mark_rows(transactions, rows)
+        if self._chunk is not None:
+            self._mark_rows(transactions, rows)
         places = enumerate(zip(transactions, numbers, strict=True))
         first = next((place for place, change in places if self.is_new(*change)), None)
         if first is None:
@@ -160,8 +160,6 @@ class TableReceiver(ABC):
             self._changed.add(key, transaction)
 
     def _mark_rows(self, transactions: Sequence[Transaction], rows: pa.RecordBatch) -> None:
-        if self._chunk is None:
-            return
         keys = zip(*(rows.column(name).to_pylist() for name in self.key), strict=True)
         for key, transaction in zip(keys, transactions, strict=True):
             if self.reads(transaction):
