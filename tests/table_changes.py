@@ -172,7 +172,7 @@ class Changes:
         self._applied = len(self.rows)
         return self._table
 
-    def until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+    def until(self, condition: Callable[[], bool], seconds: float = 180) -> None:
         """Waits for a condition."""
         deadline = time.monotonic() + seconds
         while not condition():

@@ -353,6 +353,8 @@ def test_a_limit_of_connections_is_transient(make: Any, postgres: Postgres) -> N
     db, role = make("postgresql"), postgres.new_schema()
     with postgres.client("postgres", "postgres") as root:
         root.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 1")
+    with postgres.client() as owner:
+        owner.execute(f"GRANT USAGE, CREATE ON SCHEMA {role} TO {role}")
     db.options["auth"] = {"username": role, "password": PASSWORD}
     of = db.sink()
     with postgres.client(role), pytest.raises(Transient, match="too many connections") as found:
