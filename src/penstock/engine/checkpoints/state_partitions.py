@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -89,7 +89,7 @@ class StatePartitions:
         assert before is not None
         try:
             manager.repartition(str(self._checkpoint), number)
-        except (Py4JError, PySparkException) as error:
+        except (Py4JJavaError, PySparkException) as error:
             self._log.remove_after(before)
             java: Any = getattr(error, "java_exception", None)
             raise StateError(
