@@ -350,7 +350,8 @@ def test_interrupted_connections(
 
 
 def test_a_limit_of_connections_is_transient(make: Any, postgres: Postgres) -> None:
-    db, role = make("postgresql"), postgres.new_schema()
+    other, db, role = make("postgresql"), make("postgresql"), postgres.new_schema()
+    other("CREATE TABLE t (a int)")
     with postgres.client("postgres", "postgres") as root:
         root.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 1")
     with postgres.client() as owner:

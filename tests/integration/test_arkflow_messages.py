@@ -41,7 +41,7 @@ streams:
            consumer_name: orders}, NATS_OPTIONS}
     buffer:
       type: session_window
-      gap: 700ms
+      gap: 5s
       join:
         query: "SELECT name, sum(x) AS x FROM users u JOIN orders o ON u.id = o.id GROUP BY name"
         codec: {type: json}

@@ -25,14 +25,14 @@ def test_a_fork_runs_no_finalizers_of_its_parent() -> None:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     gc.collect()
-    weakref.finalize(Cycle(), os.write, writing, b"x")
+    weakref.finalize(Cycle(), lambda: os.write(writing, b"%d " % os.getpid()))
     assert list(iterate_forked(lambda: iter([collected_here()]))) == [200_000]
     written = b""
     try:
-        written = os.read(reading, 1)
+        written = os.read(reading, 100)
     except BlockingIOError:
         pass
     finally:
         gc.collect()
         os.close(reading), os.close(writing)
-    assert written == b""
+    assert {*written.split()} <= {b"%d" % os.getpid()}

@@ -26,10 +26,9 @@ class Metadata:
     def __init__(self, client: Any) -> None:
         self._client, self._data = client, client.getMetaData()
         self._known: dict[TableName, TableName] = {}
-        schema = _text(client.getSchema())
         self._catalog = _text(client.getCatalog())
-        self._uses_catalogs = not schema
-        self._current = self._catalog if self._uses_catalogs else schema
+        self._uses_catalogs = not self._data.supportsSchemasInTableDefinitions()
+        self._current = self._catalog if self._uses_catalogs else _text(client.getSchema())
 
     def spelled(self, table: TableName) -> TableName:
         """Returns the name of a table as the database spells it; a missing table keeps its name."""
