@@ -28,16 +28,16 @@ PERIOD = 10.0
 class LogView:
     """A log of the start, the progress, the errors and the end of a run.
 
-    `file` is by default standard error.
+    `file` is by default standard error, and `run` the ID of the run of this process.
     """
 
     def __init__(
         self, plan: Plan, files: Sequence[Path], format: log.Format, level: str,
-        file: TextIO | None = None,
+        file: TextIO | None = None, run: str | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.files, self.format, self.level = plan, files, format, level
         self._output = file or sys.stderr
-        facts = {"pipeline": plan.name, "run": given_run_id()} if format == "json" else {}
+        facts = {"pipeline": plan.name, "run": run or given_run_id()} if format == "json" else {}
         self.log = log.make(format, level, file, **facts)
         self._metrics: Metrics | None = None
         self._logged = 0.0
@@ -98,11 +98,7 @@ class LogView:
     def fail(self, error: PenstockError, **facts: Any) -> None:
         """Logs an error that ends a query or the run."""
         if self.format == "json":
-            where = str(error.where) if error.where else None
-            self.log.error(
-                "error", code=error.code, error=error.message, hint=error.hint,
-                detail=error.detail, where=where, **facts,
-            )  # fmt: skip
+            log_error(self.log, error, **facts)
         else:
             print(format_error(error), file=self._output)
 
@@ -115,6 +111,15 @@ class LogView:
         self._progress = found
         fields = _fields(numbers) if self.format == "console" else numbers
         self.log.info(event, **facts, **fields)
+
+
+def log_error(log: log.Log, error: PenstockError, **facts: Any) -> None:
+    """Logs an error with its code, hint and place as facts."""
+    where = str(error.where) if error.where else None
+    log.error(
+        "error", code=error.code, error=error.message, hint=error.hint, detail=error.detail,
+        where=where, **facts,
+    )  # fmt: skip
 
 
 def _join(names: Mapping[str, Sequence[str]]) -> dict[str, str]:

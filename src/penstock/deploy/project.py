@@ -114,6 +114,12 @@ def _source_map(plan: Plan) -> SourceMap:
     return plan.pipeline.source_map
 
 
+def python_files(plan: Plan) -> list[Path]:
+    """Returns the Python files beside a pipeline that its run imports."""
+    values = list(texts(_source_map(plan)))
+    return [path for path in _find_files(plan, values) if path.suffix == ".py"]
+
+
 def _find_files(plan: Plan, values: Sequence[Value]) -> list[Path]:
     """Returns the files that a run reads, those of the pipeline first."""
     pipeline = [_absolute(Path(name)) for name in _source_map(plan).files]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError, StateError, UserError
+from penstock.engine.spark_session.session import end_of_java
 from penstock.plan.make import with_primary_keys
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
@@ -269,7 +270,8 @@ class Run:
             self.options.on_start(plan, self.handle.metrics)
         outcome: Outcome | None = None
         try:
-            outcome = supervise()
+            with end_of_java(self.state.log):
+                outcome = supervise()
             return outcome
         finally:
             self.stop.restore_signal_handlers()

@@ -28,7 +28,8 @@ RETRY_SECONDS = 10.0
 class CatalogEntry:
     """The facts of a pipeline file. `state` is the state directory; None for an invalid file.
 
-    `connections` are the profiles of the server that it uses. `digest` is the SHA-256 of the text.
+    `connections` are the profiles of the server that it uses. `share` is the name of its share.
+    `digest` is the SHA-256 of the text.
     """
 
     id: str
@@ -40,6 +41,7 @@ class CatalogEntry:
     queries: Sequence[Mapping[str, Any]] = ()
     bounded: bool | None = None
     connections: Sequence[str] = ()
+    share: str | None = None
     errors: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[Mapping[str, Any]] = ()
     digest: str = ""

@@ -44,6 +44,7 @@ from penstock.server.store.pipelines import Pipelines
 from penstock.server.store.requests import Requests
 from penstock.server.store.shares import Shares
 from penstock.server.supervision.run_process import Launcher
+from penstock.server.supervision.shared_runs import Hosts
 from penstock.server.supervision.supervisor import Supervisor
 from penstock.server.telemetry import exported, variables
 from penstock.server.views import Views
@@ -103,7 +104,8 @@ def open_server(
         directories = [settings.directory, settings.created]
         files, describing = PipelineFiles(directories), WorkerPool(1, environment)
         catalog = Catalog(directories, pipelines, files, workers or describing, profiles)
-        launcher = Launcher(settings.command, environment, settings.logs, profiles)
+        hosts = Hosts(settings.share_hosts, settings.host_command, environment, settings.logs)
+        launcher = Launcher(settings.command, environment, settings.logs, profiles, hosts)
         alerts = Alerts(database, encryption)
         functions = Functions(settings, StoredFunctions(database), workers or own)
         functions.write_files()

@@ -21,7 +21,7 @@ class Settings:
     are those that tests of connections may reach although they are special. `paths` are further
     directories of files that pipelines may name. `command` is the
     beginning of the command line of runs, `session_command` the command line of workers with a
-    Spark session.
+    Spark session, `host_command` that of hosts of shares.
     """
 
     directory: Path
@@ -40,6 +40,7 @@ class Settings:
     paths: tuple[Path, ...] = ()
     command: tuple[str, ...] = (sys.executable, "-m", "penstock")
     session_command: tuple[str, ...] = (sys.executable, "-m", "penstock.server.live.session_worker")
+    host_command: tuple[str, ...] = (sys.executable, "-m", "penstock.cli.share_host")
 
     @property
     def created(self) -> Path:
@@ -60,6 +61,11 @@ class Settings:
     def logs(self) -> Path:
         """The directory of the logs of runs, one directory for each pipeline."""
         return self.data / "logs"
+
+    @property
+    def share_hosts(self) -> Path:
+        """The directory of the hosts of shares."""
+        return self.data / "share-hosts"
 
     @property
     def url(self) -> str:

@@ -27,7 +27,9 @@ from penstock.server.supervision.supervisor import Supervisor
 class Summary:
     """A pipeline in a list. `changed` is whether its file differs from the applied version.
 
-    `active` is whether a run has the lock of the state directory.
+    `active` is whether a run has the lock of the state directory. `share` is the name of the share
+    in the file, and `ejected` whether the pipeline runs alone, because it has ended the process of
+    the share.
     """
 
     id: str
@@ -42,6 +44,8 @@ class Summary:
     lag: int | None
     dead_letters: int
     active: bool
+    share: str | None
+    ejected: bool
 
 
 class Views:
@@ -171,6 +175,7 @@ class Views:
             pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
             sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0, running,
+            entry.share if entry else None, bool(supervised and supervised.ejected),
         )  # fmt: skip
 
     def _shown(self, file: str) -> str:

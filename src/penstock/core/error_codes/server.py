@@ -55,6 +55,7 @@ SERVER_CODES: Mapping[str, str] = {
     "secrets-required": "A change of a connection requires its secrets again.",
     "server-ending": "The server is about to end.",
     "server-timeout": "The server did not answer in time.",
+    "share-conflict": "A pipeline does not fit the share that it names.",
     "short-password": "A password is too short.",
     "silent": "A run writes no status.",
     "slow-batch": "A batch has been under way for long.",

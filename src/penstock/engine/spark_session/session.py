@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -171,32 +171,46 @@ def close() -> None:
 
 atexit.register(close)
 
-_reused: ContextVar[SparkSession | None] = ContextVar("reused", default=None)
+def is_alive() -> bool:
+    """Returns whether the session of this process exists and its JVM runs."""
+    return _running is not None and _running.alive
+
+
+GetSession = Callable[[SessionSettings], "SparkSession"]
+_reused: ContextVar[GetSession | None] = ContextVar("reused", default=None)
 
 
 @contextmanager
 def session(settings: SessionSettings) -> Iterator[SparkSession]:
     """Starts a session that ends with the block.
 
-    Within `reusing(spark)` the session is a new one of the same Spark, which keeps running.
+    Within `reusing` or `sharing` the session is a new one of the same Spark, which keeps running.
     """
     reused = _reused.get()
     if reused is not None:
-        spark = reused.newSession()
+        spark = reused(settings).newSession()
         apply_settings(spark, settings.conf)
         yield spark
         return
     spark = create(settings)
     try:
-        yield spark
+        with end_of_java(settings.log_file):
+            yield spark
+    finally:
+        close()
+
+
+@contextmanager
+def end_of_java(log_file: Path | None) -> Iterator[None]:
+    """Turns errors of the block into one PenstockError if the JVM of this process has ended."""
+    try:
+        yield
     except PenstockError:
         raise
     except Exception as error:
         if _running is None or not _running.has_ended(error):
             raise
-        raise end_of_java_error(settings.log_file) from error
-    finally:
-        close()
+        raise end_of_java_error(log_file) from error
 
 
 @contextmanager
@@ -206,7 +220,14 @@ def reusing(spark: SparkSession) -> Iterator[None]:
     Applies to the thread of the block. Settings that Spark reads only at its start (master,
     memory, packages) keep their values.
     """
-    token = _reused.set(spark)
+    with sharing(lambda settings: spark):
+        yield
+
+
+@contextmanager
+def sharing(get_session: GetSession) -> Iterator[None]:
+    """Makes `session` open new sessions of that of `get_session`, in the thread of the block."""
+    token = _reused.set(get_session)
     try:
         yield
     finally:

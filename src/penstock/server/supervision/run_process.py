@@ -14,9 +14,11 @@ from uuid import uuid4
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.process_identity import process_identity
 from penstock.core.run_id import RUN_ID_VARIABLE
+from penstock.runtime.sharing.directory import Request
 from penstock.server.connections.profiles import Profiles
 from penstock.server.store.pipelines import Start
 from penstock.server.supervision.run_log import LOG, OUTPUT
+from penstock.server.supervision.shared_runs import Hosts, SharedRun
 
 
 @dataclass(frozen=True)
@@ -24,23 +26,28 @@ class Launcher:
     """Starts of runs. `command` is the command line up to the word `run`.
 
     The directory of a pipeline in `logs` receives the log and the output of its runs. A run has
-    the connections of the server that its file uses, and no others.
+    the connections of the server that its file uses, and no others. A run of a share is in one of
+    its `hosts`.
     """
 
     command: Sequence[str]
     environment: Mapping[str, str]
     logs: Path
     profiles: Profiles
+    hosts: Hosts
 
     def start(
-        self, id: str, file: Path, run: str, *, fresh: bool, connections: Sequence[str]
-    ) -> RunProcess:
+        self, id: str, file: Path, run: str, *, fresh: bool, connections: Sequence[str],
+        share: str | None = None,
+    ) -> RunProcess | SharedRun:  # fmt: skip
         """Starts a run in a session of its own, which outlives the server. Raises OSError."""
-        own = {RUN_ID_VARIABLE: run}
-        if connections:
-            own |= self.profiles.environment(None, id, connections)
+        own = self.profiles.environment(None, id, connections) if connections else {}
         logs = self.logs / id
         create_directory(logs)
+        if share is not None:
+            request = Request(run, str(file), str(logs / LOG), fresh, own)
+            return self.hosts.start(share, request)
+        own[RUN_ID_VARIABLE] = run
         words = [*self.command, "run", file.name, "--log", "json"]
         words += ["--log-file", str(logs / LOG), *(["--fresh"] if fresh else [])]
         with open_private(logs / OUTPUT, "ab") as output:
@@ -50,9 +57,15 @@ class Launcher:
             )  # fmt: skip
         return RunProcess(run, child.pid, process_identity(child.pid), child)
 
+    def adopt(self, start: Start) -> RunProcess | SharedRun:
+        """Returns the run of a start by an earlier server, which may have ended."""
+        return self.hosts.find(start) or RunProcess.of(start)
+
 
 class RunProcess:
     """A process of `penstock run`. `child` is None for a process of an earlier server."""
+
+    host_ended = needs_new_host = False
 
     def __init__(
         self, run: str, pid: int, identity: str | None, child: subprocess.Popen[bytes] | None = None
@@ -88,6 +101,9 @@ class RunProcess:
         if self.alive:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+
+    def forget(self) -> None:
+        """Does nothing: a process of its own has no record."""
 
 
 def _leader_of_run(run: str) -> int | None:

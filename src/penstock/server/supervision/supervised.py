@@ -15,9 +15,12 @@ from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline
 from penstock.server.supervision.restart_policy import Failures
 from penstock.server.supervision.run_log import last_error
 from penstock.server.supervision.run_process import Launcher, RunProcess, new_run_id
+from penstock.server.supervision.shared_runs import SharedRun
 
 START_SECONDS = 120.0
 """The time within which a started process must lock its state directory."""
+EJECTING_ENDS = 2
+"""The number of starts that end their host, after which a pipeline runs alone."""
 SERVER = "server"
 """The author of restarts."""
 
@@ -32,10 +35,13 @@ class Supervised:
         self, pipelines: Pipelines, launcher: Launcher, log: Log, adopted: Start | None = None
     ) -> None:
         self._pipelines, self._launcher, self._log = pipelines, launcher, log
-        self._process = RunProcess.of(adopted) if adopted is not None else None
+        self._process: RunProcess | SharedRun | None = None
+        if adopted is not None:
+            self._process = launcher.adopt(adopted)
         self._started_at = time.monotonic()
         self._has_lock = self._requested_stop = False
         self._failures = Failures()
+        self._ended_hosts = 0
         self._wished_at: str | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
@@ -62,6 +68,11 @@ class Supervised:
         return bool(owner and self._process and owner.identity == self._process.identity)
 
     @property
+    def ejected(self) -> bool:
+        """Whether the pipeline runs alone because its starts have ended the host of its share."""
+        return self._ended_hosts >= EJECTING_ENDS
+
+    @property
     def starting(self) -> bool:
         """Whether a process was started that does not read its sources yet."""
         return self._process is not None and self.health.state == "starting"
@@ -73,7 +84,7 @@ class Supervised:
         """
         if pipeline.wished_at != self._wished_at:
             self._wished_at = pipeline.wished_at
-            self._failures, self._error = Failures(), None
+            self._failures, self._error, self._ended_hosts = Failures(), None, 0
         if entry is None or entry.state is None:
             self.status, self.health = None, _without_state(entry)
             return False
@@ -100,8 +111,9 @@ class Supervised:
             return
         try:
             process = self._launcher.start(
-                pipeline.id, entry.file, run, fresh=pipeline.fresh, connections=entry.connections
-            )
+                pipeline.id, entry.file, run, fresh=pipeline.fresh, connections=entry.connections,
+                share=None if self.ejected else entry.share,
+            )  # fmt: skip
         except OSError as error:
             message = f"the process of the run cannot be started: {error.strerror}"
             self._error = Reason("run-not-started", message)
@@ -127,15 +139,17 @@ class Supervised:
         process, last = self._process, status.runs[0] if status.runs else None
         requested_stop = self._requested_stop
         self._process, self._has_lock, self._requested_stop = None, False, False
+        exit_code = process.exit_code if process is not None else None
         if process is not None:
             self._pipelines.end_start(process.run)
             if last is not None and last.id != process.run:
                 last = None
             if last is not None and pipeline.fresh and pipeline.wish == "running":
                 self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+            if self._leave_host(process):
+                return
         if pipeline.wish == "restarted" or (pipeline.wish == "running" and requested_stop):
             return  # a start that came after the stop
-        exit_code = process.exit_code if process is not None else None
         if exit_code is None and last is not None:
             exit_code = last.exit_code
         if exit_code == 0 or (last is not None and last.ending not in ("failed", "killed")):
@@ -144,9 +158,22 @@ class Supervised:
             return
         self._fail(pipeline, last, process, exit_code)
 
+    def _leave_host(self, process: RunProcess | SharedRun) -> bool:
+        """Counts the hosts that ended during a start. Returns whether the run needs a new host."""
+        if process.host_ended and self.health.state == "starting":
+            self._ended_hosts += 1
+            if self._ended_hosts == EJECTING_ENDS:
+                self._log.warning(
+                    "ejected from the share", run=process.run, starts=EJECTING_ENDS,
+                    reason="its starts have ended the process of the share; it runs alone",
+                )  # fmt: skip
+        needs_new_host = process.needs_new_host
+        process.forget()
+        return needs_new_host
+
     def _fail(
-        self, pipeline: StoredPipeline, last: FinishedRun | None, process: RunProcess | None,
-        exit_code: int | None,
+        self, pipeline: StoredPipeline, last: FinishedRun | None,
+        process: RunProcess | SharedRun | None, exit_code: int | None,
     ) -> None:  # fmt: skip
         """Records a failed run. Without a run in the history its log has the reason."""
         if last is None and process is not None:

@@ -37,7 +37,7 @@ def describe(file: Path) -> Facts:
     facts: Facts = {
         "name": file.stem, "language": language_of(str(file)), "state": None, "nodes": [],
         "queries": [], "bounded": None, "connections": [],
-        "errors": [each for error in errors for each in to_dicts(error)], "warnings": [],
+        "share": None, "errors": [each for error in errors for each in to_dicts(error)], "warnings": [],
     }  # fmt: skip
     if partial is not None:
         facts |= _facts_of(partial.plan)
@@ -48,7 +48,7 @@ def _facts_of(plan: Plan) -> Facts:
     explanation = explain(plan)
     return {
         "name": plan.name, "state": str(plan.state), "bounded": plan.bounded,
-        "connections": used_profiles(plan.pipeline),
+        "connections": used_profiles(plan.pipeline), "share": plan.spec.runtime.share,
         "nodes": [asdict(node) for node in explanation.nodes],
         "queries": [asdict(query) for query in explanation.queries],
         "warnings": [each for warning in plan.warnings for each in to_dicts(warning)],

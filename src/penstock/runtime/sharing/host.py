@@ -1,0 +1,78 @@
+"""Loop of a host: it starts runs as requested, each in a thread, until the last one has ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Iterator
+from typing import Protocol
+
+from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd, parse_request
+
+POLL_SECONDS = 0.2
+
+
+class Runs(Protocol):
+    """The runs of a host."""
+
+    def perform(self, request: Request) -> RunEnd:
+        """Performs a run to its end, in a thread of its own."""
+        ...
+
+    def stop(self) -> None:
+        """Stops all runs after their batches, or at once when called again."""
+        ...
+
+    @property
+    def broken(self) -> bool:
+        """Whether no further run can start, because Spark has ended."""
+        ...
+
+
+class Host:
+    """The host of a share. `pipe` has the requests."""
+
+    def __init__(self, directory: HostDirectory, pipe: int, runs: Runs) -> None:
+        self._directory, self._pipe, self._runs = directory, pipe, runs
+        self._threads: list[threading.Thread] = []
+        self._rest = b""
+        self._stops_requested = self._stops_made = 0
+
+    def request_stop(self) -> None:
+        """Requests the stop of all runs. May be called by a handler of a signal."""
+        self._stops_requested += 1
+
+    def serve(self) -> None:
+        """Serves requests until the last run has ended."""
+        while True:
+            for request in self._requests():
+                thread = threading.Thread(
+                    target=self._perform, args=(request,), name=f"run-{request.run}", daemon=True
+                )
+                self._threads.append(thread)
+                thread.start()
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            if self._runs.broken:
+                self._directory.close_now()
+            while self._stops_made < self._stops_requested:
+                self._stops_made += 1
+                self._directory.close_now()
+                self._runs.stop()
+            if not self._threads and self._directory.close(self._pipe):
+                return
+
+    def _perform(self, request: Request) -> None:
+        end = RunEnd(exit_code=1)
+        try:
+            end = self._runs.perform(request)
+        finally:
+            if end.needs_new_host:
+                self._directory.close_now()
+            self._directory.end(request.run, end)
+
+    def _requests(self) -> Iterator[Request]:
+        """Yields the requests of the pipe, for which it waits `POLL_SECONDS`."""
+        if select.select([self._pipe], [], [], POLL_SECONDS)[0]:
+            *lines, self._rest = (self._rest + os.read(self._pipe, 65536)).split(b"\n")
+            yield from map(parse_request, lines)
