@@ -29,6 +29,7 @@ sinks:
   out: {{type: files, from: orders, path: out, format: json}}
 """
 STAND_IN_SESSION = (sys.executable, str(Path(__file__).parent / "stand_in_session.py"))
+STAND_IN_HOST = (sys.executable, str(Path(__file__).parent / "stand_in_host.py"))
 STAND_IN = (sys.executable, str(Path(__file__).parent / "stand_in_run.py"))
 
 
@@ -80,10 +81,13 @@ def pipeline_directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add_pipeline(directory: Path, name: str = "shop", behavior: str = "run") -> None:
+def add_pipeline(
+    directory: Path, name: str = "shop", behavior: str = "run", share: str | None = None
+) -> None:
     """Adds a pipeline whose runs behave as `stand_in_run` describes."""
     (directory / name).mkdir()
-    (directory / name / f"{name}.yaml").write_text(PIPELINE.format(name=name))
+    shared = "" if share is None else f"runtime: {{share: {share}}}\n"
+    (directory / name / f"{name}.yaml").write_text(PIPELINE.format(name=name) + shared)
     behave(directory, behavior, name)
 
 
@@ -98,7 +102,7 @@ def server_settings(pipeline_directory: Path) -> Settings:
 
     return Settings(
         pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN,
-        session_command=STAND_IN_SESSION,
+        session_command=STAND_IN_SESSION, host_command=STAND_IN_HOST,
     )  # fmt: skip
 
 

@@ -67,10 +67,15 @@ def batch(number: int, began: float) -> dict[str, object]:
 
 def main(words: list[str]) -> int:
     assert words[0] == "run"
-    file, log = Path(words[1]), Path(words[words.index("--log-file") + 1])
+    log = Path(words[words.index("--log-file") + 1])
+    connections = os.environ.get("PENSTOCK_CONNECTIONS", "")
+    return perform(Path(words[1]), log, given_run_id(), connections, fresh="--fresh" in words)
+
+
+def perform(file: Path, log: Path, run: str | None, connections: str, *, fresh: bool) -> int:
+    """Performs a run, and returns its exit code."""
     behavior, *numbers = (file.parent / "behavior").read_text().split()
-    run = given_run_id()
-    (file.parent / "connections").write_text(os.environ.get("PENSTOCK_CONNECTIONS", ""))
+    (file.parent / "connections").write_text(connections)
     if behavior == "refuse":
         line = {"run": run, "level": "error", "event": "error", "code": "state", "error": "no"}
         log.write_text(json.dumps(line) + "\n")
@@ -79,18 +84,18 @@ def main(words: list[str]) -> int:
         time.sleep(float(numbers[0]))
     state = StateDirectory(file.parent / ".penstock" / file.stem)
     try:
-        return hold(state, behavior, numbers, words, run)
+        return hold(state, behavior, numbers, run, fresh=fresh)
     except StateError as error:
         print(error, file=sys.stderr)
         return error.policy.exit_code
 
 
 def hold(
-    state: StateDirectory, behavior: str, numbers: list[str], words: list[str], run: str | None
+    state: StateDirectory, behavior: str, numbers: list[str], run: str | None, *, fresh: bool
 ) -> int:
     """Runs while it holds the lock of the state directory."""
     with state.locked():
-        if "--fresh" in words:
+        if fresh:
             state.reset()
             with (state.root / "resets").open("a") as resets:
                 resets.write(f"{run}\n")

@@ -25,6 +25,8 @@ export interface Summary {
   rows_per_second: number;
   lag: number | null;
   dead_letters: number;
+  share: string | null;
+  ejected: boolean;
 }
 export interface Problem {
   code: string;

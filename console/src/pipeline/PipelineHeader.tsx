@@ -32,6 +32,7 @@ export function PipelineHeader({ pipeline, errors }: { pipeline: Summary; errors
         <Fact label="Lag">{pipeline.lag === null ? "–" : count(pipeline.lag)}</Fact>
         <Fact label="Dead letters">{count(pipeline.dead_letters)}</Fact>
         <Fact label="Version">{pipeline.version === null ? "–" : `v${pipeline.version}`}{pipeline.changed && <Link href={`/pipelines/${pipeline.id}/editor`} className={classes.changed}>file changed</Link>}</Fact>
+        {pipeline.share !== null && <Fact label="Share">{pipeline.share}{pipeline.ejected && " (runs alone)"}</Fact>}
         <Fact label="File"><span className="mono">{pipeline.file}</span></Fact>
       </dl>
       {health.reason && <Reason health={health} id={pipeline.id} />}

@@ -27,7 +27,7 @@ from penstock.plan.model import Plan
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.run import Run
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
-from penstock.runtime.sharing.host import Host
+from penstock.runtime.sharing.host import Host, Runs
 from penstock.runtime.sharing.modules import LoadedModules
 from penstock.runtime.sharing.spark import SharedSpark
 
@@ -111,7 +111,7 @@ def requests_of_input() -> int:
     return pipe
 
 
-def serve(directory: HostDirectory, runs: SharedRuns) -> None:
+def serve(directory: HostDirectory, runs: Runs) -> None:
     """Serves the requests of the standard input until the last run has ended."""
     host = Host(directory, requests_of_input(), runs)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -14,6 +14,7 @@ from penstock.core.units import size_text
 from penstock.engine.checkpoints.state_partitions import StatePartitions
 from penstock.engine.checkpoints.state_store import PROVIDER, ROCKSDB, StateStore
 from penstock.engine.deduplication.attempt import FOLDER as DEDUPLICATION
+from penstock.engine.spark_session.session import session_count
 from penstock.engine.updating.versions import FOLDER as UPDATING
 from penstock.engine.updating.versions import OperatorStateDirectory
 from penstock.observe.metrics import Metrics
@@ -125,9 +126,17 @@ class StateStores:
             self._immovable.add(name)
         return name not in self._immovable
 
-    @cached_property
+    @property
     def _limit(self) -> float | None:
         """The maximum bytes of state in the heap; None if the pipeline sets the state store.
+
+        Pipelines that share the heap have equal parts of the limit.
+        """
+        return None if self._heap is None else HEAP_SHARE * self._heap / session_count()
+
+    @cached_property
+    def _heap(self) -> int | None:
+        """The size of the heap in bytes; None if the pipeline sets the state store.
 
         On a cluster the state is in the heaps of other processes, whose size is unknown here.
         """
@@ -136,7 +145,7 @@ class StateStores:
         if runtime.state_store != "auto" or PROVIDER in runtime.spark or not local:
             return None
         java: Any = self._session._jvm
-        return HEAP_SHARE * int(java.java.lang.Runtime.getRuntime().maxMemory())
+        return int(java.java.lang.Runtime.getRuntime().maxMemory())
 
     def _move(self, name: str, store: StateStore) -> None:
         began = time.monotonic()

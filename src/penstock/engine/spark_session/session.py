@@ -171,6 +171,7 @@ def close() -> None:
 
 atexit.register(close)
 
+
 def is_alive() -> bool:
     """Returns whether the session of this process exists and its JVM runs."""
     return _running is not None and _running.alive
@@ -190,7 +191,8 @@ def session(settings: SessionSettings) -> Iterator[SparkSession]:
     if reused is not None:
         spark = reused(settings).newSession()
         apply_settings(spark, settings.conf)
-        yield spark
+        with _counted():
+            yield spark
         return
     spark = create(settings)
     try:
@@ -211,6 +213,27 @@ def end_of_java(log_file: Path | None) -> Iterator[None]:
         if _running is None or not _running.has_ended(error):
             raise
         raise end_of_java_error(log_file) from error
+
+
+_sessions = 0
+_sessions_lock = threading.Lock()
+
+
+def session_count() -> int:
+    """Returns the number of sessions that share the heap of this process; at least 1."""
+    return max(_sessions, 1)
+
+
+@contextmanager
+def _counted() -> Iterator[None]:
+    global _sessions
+    with _sessions_lock:
+        _sessions += 1
+    try:
+        yield
+    finally:
+        with _sessions_lock:
+            _sessions -= 1
 
 
 @contextmanager

@@ -36,8 +36,8 @@ def describe(file: Path) -> Facts:
     partial, errors = app.partial_plan(file)
     facts: Facts = {
         "name": file.stem, "language": language_of(str(file)), "state": None, "nodes": [],
-        "queries": [], "bounded": None, "connections": [],
-        "share": None, "errors": [each for error in errors for each in to_dicts(error)], "warnings": [],
+        "queries": [], "bounded": None, "connections": [], "share": None,
+        "errors": [each for error in errors for each in to_dicts(error)], "warnings": [],
     }  # fmt: skip
     if partial is not None:
         facts |= _facts_of(partial.plan)

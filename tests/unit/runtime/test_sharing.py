@@ -1,0 +1,168 @@
+"""Sharing: settings and modules that fit, and the loop of a host."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.core.errors import UserError
+from penstock.core.known_secrets import conceal
+from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
+from penstock.runtime.sharing.host import Host
+from penstock.runtime.sharing.modules import LoadedModules
+from penstock.runtime.sharing.spark import SharedSpark, differences
+from penstock.spec.runtime_models import Runtime
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ({}, {"memory": "2g"}, {"runtime.memory": ("2g", "auto")}),
+        ({"master": "local[2]"}, {}, {"runtime.master": ("local[*]", "local[2]")}),
+        ({}, {"packages": ["a:b:1"]}, {"runtime.packages": ("a:b:1", "not set")}),
+        ({}, {"java": "system"}, {"runtime.java": ("system", "bundled")}),
+        (
+            {"spark": {"spark.scheduler.mode": "FIFO"}},
+            {},
+            {"runtime.spark.spark.scheduler.mode": ("not set", "FIFO")},
+        ),
+        (
+            {},
+            {"spark": {"spark.sql.extensions": "x.Y"}},
+            {"runtime.spark.spark.sql.extensions": ("x.Y", "not set")},
+        ),
+        (
+            {"spark": {"spark.hadoop.secret.key": "first"}},
+            {"spark": {"spark.hadoop.secret.key": "second"}},
+            {"runtime.spark.spark.hadoop.secret.key": ("another value", "another value")},
+        ),
+        ({"spark": {PARTITIONS: 3}}, {"spark": {PARTITIONS: 5}, "trigger": "1s"}, {}),
+        ({"partitions": 3}, {"state": "elsewhere", "state_store": "rocksdb"}, {}),
+    ],
+)
+def test_settings_of_the_jvm_are_equal(
+    first: dict[str, object], second: dict[str, object], expected: dict[str, tuple[str, str]]
+) -> None:
+    found = differences(Runtime.model_validate(second), Runtime.model_validate(first))
+    assert found == expected
+
+
+def test_another_setting_is_an_error_with_both_values(tmp_path: Path) -> None:
+    spark = SharedSpark("team", tmp_path / "spark.log")
+    small, large = Runtime(memory="1g"), Runtime(memory="2g")
+    with spark.used(small, "a"):
+        with pytest.raises(UserError) as caught, spark.used(large, "b"):
+            pass
+        assert caught.value.code == "share-conflict"
+        assert caught.value.message == ('runtime.memory is 2g, and in the share "team" it is 1g')
+    with spark.used(large, "b"):
+        """The first pipeline ended before it started Spark."""
+
+
+def test_a_module_has_one_file(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "pack").mkdir(parents=True)
+        (tmp_path / name / "pack" / "__init__.py").write_text("")
+        (tmp_path / name / "pack" / "prices.py").write_text("x = 1")
+    modules = LoadedModules("team")
+    first = tmp_path / "a" / "pack" / "prices.py"
+    assert modules.add([first])
+    assert modules.add([first])
+    with pytest.raises(UserError, match=r'"pack\.prices"') as caught:
+        modules.add([tmp_path / "b" / "pack" / "prices.py"])
+    assert caught.value.code == "share-conflict"
+    first.write_text("x = 2")
+    assert not modules.add([first])
+
+
+class Recorded:
+    """Runs that end when they are stopped."""
+
+    broken = False
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.ends: dict[str, RunEnd] = {}
+        self.stopped = threading.Event()
+
+    def perform(self, request: Request) -> RunEnd:
+        self.requests.append(request)
+        if request.run not in self.ends:
+            self.stopped.wait(60)
+        return self.ends.get(request.run, RunEnd(0))
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> Iterator[tuple[HostDirectory, Host, Recorded]]:
+    directory = HostDirectory(tmp_path / "host")
+    pipe, runs = directory.create(), Recorded()
+    yield directory, Host(directory, pipe, runs), runs
+    os.close(pipe)
+
+
+Hosted = tuple[HostDirectory, Host, Recorded]
+
+
+def test_a_host_ends_after_its_last_run(hosted: Hosted) -> None:
+    directory, host, runs = hosted
+    secret = {"PENSTOCK_CONNECTIONS": "s3cret" * 30_000}
+    serving = threading.Thread(target=host.serve)
+    assert directory.send(Request("one", "a.yaml", "log"))
+    serving.start()
+    assert directory.send(Request("two", "b.yaml", "log", fresh=True, variables=secret))
+    assert directory.end_of("one") is None and directory.has("one")
+    host.request_stop()
+    serving.join(60)
+    assert runs.requests == [
+        Request("one", "a.yaml", "log"), Request("two", "b.yaml", "log", True, secret)
+    ]  # fmt: skip
+    assert directory.end_of("two") == RunEnd(0)
+    assert not directory.send(Request("three", "c.yaml", "log"))
+    assert not directory.has("three")
+    left = [path.read_text() for path in directory.root.rglob("*") if path.is_file()]
+    assert not any("s3cret" in text for text in left), conceal("a secret is on disk")
+
+
+@pytest.mark.parametrize("reason", ["broken", "needs_new_host"])
+def test_no_run_joins_a_host_that_is_about_to_end(hosted: Hosted, reason: str) -> None:
+    directory, host, runs = hosted
+    assert directory.send(Request("one", "a.yaml", "log"))
+    serving = threading.Thread(target=host.serve)
+    serving.start()
+    if reason == "broken":
+        runs.broken = True
+    else:
+        runs.ends["two"] = RunEnd(needs_new_host=True)
+        assert directory.send(Request("two", "b.yaml", "log"))
+    while (directory.root / "requests").exists():
+        assert serving.is_alive()
+        serving.join(0.01)
+    assert not directory.send(Request("three", "c.yaml", "log"))
+    runs.stop()
+    serving.join(60)
+    assert directory.end_of("one") == RunEnd(0)
+
+
+def test_a_request_that_comes_before_the_end_is_served(hosted: Hosted) -> None:
+    directory, host, runs = hosted
+    runs.ends |= {"one": RunEnd(3), "two": RunEnd(0)}
+    assert directory.send(Request("one", "a.yaml", "log"))
+    assert directory.send(Request("two", "a.yaml", "log"))
+    host.serve()
+    assert directory.end_of("one") == RunEnd(3)
+    assert directory.end_of("two") == RunEnd(0)
+    directory.remove_if_unused()
+    assert directory.root.exists()
+    for run in ("one", "two"):
+        directory.forget(run)
+    directory.remove_if_unused()
+    assert not directory.root.exists()
