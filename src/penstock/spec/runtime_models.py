@@ -198,9 +198,8 @@ class Runtime(StrictModel):
     """
     share: str | None = Field(default=None, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """The name of a share. Under `penstock serve` the pipelines of a share run in one process with
-    one JVM, which takes a sixth of the memory. They have equal settings `master`, `memory`, `java`
-    and `packages`, and equal settings of Spark that apply to the JVM. `penstock run` runs the
-    pipeline alone."""
+    one JVM, which saves memory. Their settings `master`, `memory`, `java` and `packages` are equal,
+    and so are settings of Spark that apply to the JVM. `penstock run` runs the pipeline alone."""
     spark: Annotated[
         dict[str, str | int | float | bool],
         AfterValidator(check_settings),

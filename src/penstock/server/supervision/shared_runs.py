@@ -93,7 +93,6 @@ class Hosts:
 
     def start(self, share: str, request: Request) -> SharedRun:
         """Starts a run in a host of the share. Raises OSError."""
-        self._remove_ended()
         for host in self._hosts():
             if self._suits(host, share) and host.send(request):
                 return SharedRun(request.run, host, self._children.get(host.root))
@@ -111,6 +110,16 @@ class Hosts:
             if host.has(start.run):
                 return SharedRun(start.run, host)
         return None
+
+    def remove_ended(self) -> None:
+        """Removes the directories of hosts that have ended and have no records of runs."""
+        for root, child in list(self._children.items()):
+            if child.poll() is not None:
+                del self._children[root]
+        for host in self._hosts():
+            facts = host.facts()
+            if not facts or process_identity(facts["pid"]) != facts["identity"]:
+                host.remove_if_unused()
 
     def _hosts(self) -> Iterator[HostDirectory]:
         for root in sorted(self._directory.glob("*/")):
@@ -149,13 +158,3 @@ class Hosts:
         """Returns a hash of the version and the environment, which may have secrets."""
         facts = [host.root.name, __version__, *self._command, json.dumps(dict(self._environment))]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-    def _remove_ended(self) -> None:
-        """Removes the directories of hosts that have ended and have no records of runs."""
-        for root, child in list(self._children.items()):
-            if child.poll() is not None:
-                del self._children[root]
-        for host in self._hosts():
-            facts = host.facts()
-            if not facts or process_identity(facts["pid"]) != facts["identity"]:
-                host.remove_if_unused()

@@ -75,6 +75,7 @@ class Supervisor:
         Raises StateError without the lease of the store.
         """
         self._lease.check()
+        self._launcher.hosts.remove_ended()
         known = {pipeline.id: pipeline for pipeline in self._pipelines.all()}
         for id in self._supervised.keys() - known.keys():
             del self._supervised[id]
