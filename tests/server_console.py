@@ -67,8 +67,8 @@ class Console:
         return response.json()
 
 
-def wait_for(found: Callable[[], Any], report: Callable[[], str]) -> Any:
-    deadline = time.monotonic() + 60
+def wait_for(found: Callable[[], Any], report: Callable[[], str], seconds: float = 60) -> Any:
+    deadline = time.monotonic() + seconds
     while not (value := found()):
         assert time.monotonic() < deadline, report()
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Stand-in for the host of a share without Spark: the real host with runs of `stand_in_run`.
+"""Stand-in for the host of a share without Spark, with runs of `stand_in_run`.
 
 A run with the behavior `ending` ends the host before the lock.
 """
@@ -11,10 +11,9 @@ import sys
 from pathlib import Path
 
 import stand_in_run
-from penstock.cli.share_host import serve
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
+from penstock.runtime.sharing.host import serve
 from penstock.runtime.sharing.modules import LoadedModules
-from penstock.spec.documents.profiles import VARIABLE
 
 
 class StandInRuns:
@@ -31,10 +30,9 @@ class StandInRuns:
             os.kill(os.getpid(), signal.SIGKILL)
         if not self._modules.add(file.parent.glob("*.py")):
             return RunEnd(needs_new_host=True)
-        connections = request.variables.get(VARIABLE, "")
-        return RunEnd(
-            stand_in_run.perform(file, log, request.run, connections, fresh=request.fresh)
-        )
+        connections = request.variables.get("PENSTOCK_CONNECTIONS", "")
+        code = stand_in_run.perform(file, log, request.run, connections, fresh=request.fresh)
+        return RunEnd(code)
 
     def stop(self) -> None:
         """Does nothing: the runs end by their state directories."""

@@ -9,7 +9,6 @@ directory, the log, the status and the history of a run by `penstock run`.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -27,7 +26,7 @@ from penstock.plan.model import Plan
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.run import Run
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
-from penstock.runtime.sharing.host import Host, Runs
+from penstock.runtime.sharing.host import serve
 from penstock.runtime.sharing.modules import LoadedModules
 from penstock.runtime.sharing.spark import SharedSpark
 
@@ -100,23 +99,6 @@ def _bug(error: Exception) -> Bug:
         f"{type(error).__name__}: {exception_text(error)}",
         hint="Report the defect of Penstock. The traceback is in the output of the share.",
     )
-
-
-def requests_of_input() -> int:
-    """Returns the pipe that is the standard input, which children of the process do not inherit."""
-    pipe = os.dup(0)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    return pipe
-
-
-def serve(directory: HostDirectory, runs: Runs) -> None:
-    """Serves the requests of the standard input until the last run has ended."""
-    host = Host(directory, requests_of_input(), runs)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: host.request_stop())
-    host.serve()
 
 
 def main(words: list[str]) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from penstock.runtime.sharing.directory import HostDirectory
+from penstock.runtime.sharing.directory import Request
+from penstock.runtime.state.directory import StateDirectory
 from penstock.server.settings import Settings
-from penstock.server.store.pipelines import Pipelines
-from server_console import Console, OpenConsole, add_pipeline, behave, wait_for
+from penstock.server.store.pipelines import Start
+from penstock.server.supervision.run_process import new_run_id
+from penstock.server.supervision.shared_runs import Hosts, SharedRun
+from server_console import STAND_IN_HOST, Console, OpenConsole, add_pipeline, behave, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -47,10 +50,6 @@ def running(console: Console, name: str) -> int:
     return int(wait_for(lambda: process(console, name), lambda: f"no process of {name}"))
 
 
-def hosts(settings: Settings) -> list[HostDirectory]:
-    return [HostDirectory(root) for root in settings.share_hosts.glob("*/")]
-
-
 def test_pipelines_of_a_share_have_one_process(
     open_console: OpenConsole, pipeline_directory: Path, server_settings: Settings
 ) -> None:
@@ -79,9 +78,8 @@ def test_pipelines_of_a_share_have_one_process(
     for name in ("bar", "cafe"):
         console.post(f"pipelines/{console.id(name)}/stop")
         console.await_health("stopped", name=name)
-    (another,) = started(console, "cafe")
-    assert another != cafe
-    assert len(hosts(server_settings)) == 1
+    hosts = server_settings.share_hosts
+    wait_for(lambda: not list(hosts.iterdir()), lambda: "the host remains")
 
 
 def test_the_end_of_the_process_ends_all_its_pipelines(
@@ -110,49 +108,82 @@ def test_the_end_of_the_process_ends_all_its_pipelines(
     assert not console.get(f"pipelines/{console.id('bar')}")["ejected"]
 
 
-def test_a_process_of_other_settings_is_not_joined(
-    open_console: OpenConsole, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of another environment of the server, such as --no-python, or with other modules."""
-    (pipeline_directory / "bar" / "prices.py").write_text("x = 1")
-    console = open_console()
-    (bar,) = started(console, "bar")
-    console.server.supervisor.close()
-    monkeypatch.setenv("PENSTOCK_CACHE", str(pipeline_directory / "cache"))
-    console = open_console()
-    (cafe,) = started(console, "cafe")
-    assert process(console, "bar") == bar != cafe
-    for name in ("bar", "cafe"):
-        console.post(f"pipelines/{console.id(name)}/stop")
-        console.await_health("stopped", name=name)
+@pytest.fixture
+def run_in(pipeline_directory: Path) -> Iterator[Callable[..., SharedRun]]:
+    """Starts a run of a pipeline in a host of the share `team`, and stops all at the end."""
+    begun: list[tuple[str, SharedRun]] = []
 
-    assert len({*started(console, "bar", "cafe")}) == 1
-    first = process(console, "cafe")
-    console.post(f"pipelines/{console.id('bar')}/stop")
-    console.await_health("stopped", name="bar")
-    (pipeline_directory / "bar" / "prices.py").write_text("x = 2")
-    (second,) = started(console, "bar")
-    assert process(console, "cafe") == first != second
+    def run_in(hosts: Hosts, name: str) -> SharedRun:
+        directory = pipeline_directory / name
+        request = Request(new_run_id(), str(directory / f"{name}.yaml"), str(directory / "log"))
+        begun.append((name, hosts.start("team", request)))
+        return begun[-1][1]
+
+    yield run_in
+    for name, run in begun:
+        wait_for(lambda run=run, name=name: not run.alive or stop(pipeline_directory, name),
+                 lambda name=name: f"{name} runs")  # fmt: skip
 
 
-def test_a_run_that_the_store_does_not_know(
-    open_console: OpenConsole, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server was killed between the request and its record, and then the process."""
-    behave(pipeline_directory, "run 1", "bar")
-    console = open_console()
-    with monkeypatch.context() as patch:
-        patch.setattr(Pipelines, "set_process", lambda *_: None)
-        start(console, "bar")
-        wait_for(
-            lambda: console.health("bar")["state"] == "starting",
-            lambda: str(console.health("bar")),
+def stop(directory: Path, name: str) -> None:
+    """Requests the stop of a run that has locked its state."""
+    state = StateDirectory(directory / name / ".penstock" / name)
+    if state.owner() is not None:
+        (state.root / "stop").touch()
+
+
+@pytest.fixture
+def make_hosts(tmp_path: Path) -> Callable[..., Hosts]:
+    def make(**environment: str) -> Hosts:
+        return Hosts(
+            tmp_path / "hosts", STAND_IN_HOST, {**os.environ, **environment}, tmp_path / "logs"
         )
-        console.server.supervisor.close()
-    console = open_console()
-    host = running(console, "bar")
-    assert len(console.get(f"pipelines/{console.id('bar')}/runs")) == 1
-    console.server.supervisor.close()
-    os.kill(host, signal.SIGKILL)
-    console = open_console()
-    wait_for(lambda: process(console, "bar") not in (None, host), lambda: "no other process")
+
+    return make
+
+
+def test_a_process_with_another_environment_is_not_joined(
+    make_hosts: Callable[..., Hosts], run_in: Callable[..., SharedRun]
+) -> None:
+    """The environment has the confinement of paths and of Python."""
+    confined = make_hosts(PENSTOCK_NO_PYTHON="1")
+    bar, cafe = run_in(make_hosts(), "bar"), run_in(confined, "cafe")
+    assert bar.pid != cafe.pid
+    assert run_in(make_hosts(PENSTOCK_NO_PYTHON="1"), "shop").pid == cafe.pid
+
+
+def test_a_changed_module_is_loaded_in_another_process(
+    make_hosts: Callable[..., Hosts], run_in: Callable[..., SharedRun], pipeline_directory: Path
+) -> None:
+    hosts, module = make_hosts(), pipeline_directory / "bar" / "prices.py"
+    module.write_text("x = 1")
+    bar, cafe = run_in(hosts, "bar"), run_in(hosts, "cafe")
+    wait_for(lambda: not bar.alive or stop(pipeline_directory, "bar"), lambda: "bar runs")
+    assert bar.exit_code == 0 and not bar.host_ended
+    module.write_text("x = 2")
+    refused = run_in(hosts, "bar")
+    assert refused.pid == cafe.pid
+    wait_for(lambda: not refused.alive, lambda: "bar runs")
+    assert refused.needs_new_host and not refused.host_ended
+    assert run_in(hosts, "bar").pid != cafe.pid
+
+
+def test_runs_of_an_earlier_server(
+    make_hosts: Callable[..., Hosts], run_in: Callable[..., SharedRun], tmp_path: Path
+) -> None:
+    """They are found by their requests, also after the end of their process."""
+    bar = run_in(make_hosts(), "bar")
+    hosts = make_hosts()
+    start = Start(bar.run, "p", 1, "", "ann", None, None)
+    found = hosts.find(start)
+    assert found is not None and found.alive and found.pid == bar.pid
+    found.kill()
+    wait_for(lambda: not bar.alive, lambda: "the host runs")
+    found = hosts.find(start)
+    assert found is not None and not found.alive
+    assert found.host_ended and found.exit_code is None
+    hosts.remove_ended()
+    assert hosts.find(start) is not None
+    found.forget()
+    assert hosts.find(start) is None
+    assert not list((tmp_path / "hosts").iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Protocol
@@ -67,7 +68,7 @@ class Host:
         try:
             end = self._runs.perform(request)
         finally:
-            if end.needs_new_host:
+            if end.needs_new_host or end.host_ended:
                 self._directory.close_now()
             self._directory.end(request.run, end)
 
@@ -76,3 +77,23 @@ class Host:
         if select.select([self._pipe], [], [], POLL_SECONDS)[0]:
             *lines, self._rest = (self._rest + os.read(self._pipe, 65536)).split(b"\n")
             yield from map(parse_request, lines)
+
+
+def serve(directory: HostDirectory, runs: Runs) -> None:
+    """Serves the requests of the standard input until the last run has ended.
+
+    SIGINT and SIGTERM stop all runs.
+    """
+    host = Host(directory, _requests_of_input(), runs)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: host.request_stop())
+    host.serve()
+
+
+def _requests_of_input() -> int:
+    """Returns the pipe that is the standard input, which children of the process do not inherit."""
+    pipe = os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return pipe
