@@ -13,7 +13,7 @@ from penstock.core import log
 from penstock.server.changes import Changes
 from penstock.server.server import serve
 from penstock.server.settings import Settings
-from server_console import STAND_IN, STAND_IN_SESSION
+from server_console import STAND_IN, STAND_IN_HOST, STAND_IN_SESSION
 
 
 def main(directory: Path, port: int) -> None:
@@ -23,8 +23,9 @@ def main(directory: Path, port: int) -> None:
     )
     data = directory / ".penstock" / "server"
     settings = Settings(
-        directory, data, port=port, command=STAND_IN, session_command=STAND_IN_SESSION
-    )
+        directory, data, port=port, command=STAND_IN, session_command=STAND_IN_SESSION,
+        host_command=STAND_IN_HOST,
+    )  # fmt: skip
     serve(settings, log.make(), lambda server: print("ready", flush=True))
 
 

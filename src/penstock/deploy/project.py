@@ -20,6 +20,8 @@ from penstock.spec.front_end import language_of
 from penstock.spec.preprocessing import preprocessor_modules
 from penstock.spec.source_map import Route, SourceMap
 from penstock.transforms.python_code import module_path
+from penstock.transforms.steps.config import StepsConfig
+from penstock.transforms.steps.paths import locate
 
 LANGUAGES = ("yaml", "sql")
 SECRET_OPTIONS = frozenset({"key", "key_file", "creds", "service_account"})
@@ -147,12 +149,18 @@ def _names_file(value: Value, tables: Collection[Route] = ()) -> bool:
 
 
 def _modules(plan: Plan) -> Iterator[Path]:
-    """Yields the files of the functions `module:name` of Python transforms."""
+    """Yields the files of the functions `module:name` and of the modules of steps."""
     for node in plan.of("transform"):
-        function = getattr(node.component.config, "function", None)
+        config = node.component.config
+        function = getattr(config, "function", None)
         base = node.component.context.base.absolute()
         if isinstance(function, str) and ":" in function and module_path(function, base).is_file():
             yield from map(_absolute, module_files(function.partition(":")[0], [base]))
+        if isinstance(config, StepsConfig):
+            for step in config.steps:
+                bases = [locate(each, base) for each in (*step.python_path, ".")]
+                if step.type == "python" and step.module is not None:
+                    yield from map(_absolute, module_files(str(step.module), bases))
 
 
 def _preprocessors(pipeline: Sequence[Path]) -> Iterator[Path]:

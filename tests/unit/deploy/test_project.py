@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from project_files import ENVIRONMENT, SECRET, write_files
 
+from penstock import app
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
-from penstock.deploy.project import read_project
+from penstock.deploy.project import python_files, read_project
 
 MEMORY = """\
 name: small
@@ -33,6 +34,21 @@ def test_all_files_that_a_run_reads(tmp_path: Path) -> None:
     assert not any(SECRET.encode() in content for content in project.files.values())
     (warning,) = [each for each in project.warnings if each.code == "local-path"]
     assert 'source "raw"' in warning.message
+
+
+def test_the_module_of_a_step(tmp_path: Path) -> None:
+    """With the modules beside the pipeline and in the directories of the step."""
+    step = "{type: python, module: prices, function: convert, python_path: [lib]}"
+    text = MEMORY + f"transforms: {{a: {{type: steps, from: rows, steps: [{step}]}}}}\n"
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "prices.py").write_text("import rates\n")
+    (tmp_path / "rates.py").write_text("")
+    file = tmp_path / "small.yaml"
+    file.write_text(text + "sinks: {out: {type: blackhole, from: a}}\n")
+    found = python_files(app.plan(file))
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in found) == [
+        "lib/prices.py", "rates.py"
+    ]  # fmt: skip
 
 
 def test_variables_need_no_values(tmp_path: Path) -> None:

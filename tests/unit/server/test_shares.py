@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from penstock.server.settings import Settings
 from penstock.server.store.pipelines import Start
 from penstock.server.supervision.run_process import new_run_id
 from penstock.server.supervision.shared_runs import Hosts, SharedRun
+from penstock.server.supervision.supervised import in_first_batch
 from server_console import STAND_IN_HOST, Console, OpenConsole, add_pipeline, behave, wait_for
 
 pytestmark = pytest.mark.slow
@@ -106,6 +108,18 @@ def test_the_end_of_the_process_ends_all_its_pipelines(
     console.await_health("stopped", name="bar")
     assert started(console, "bar") == [process(console, "cafe")]
     assert not console.get(f"pipelines/{console.id('bar')}")["ejected"]
+
+
+@pytest.mark.parametrize(
+    ("run", "batches", "batch", "expected"),
+    [("r", 0, 7, True), ("r", 0, None, False), ("r", 1, 7, False), ("other", 0, 7, False)],
+)
+def test_the_first_batch_belongs_to_the_start(
+    run: str, batches: int, batch: int | None, expected: bool
+) -> None:
+    numbers: Any = {"run": run, "batches": batches, "queries": {"q": {"batch": batch}}}
+    assert in_first_batch(numbers, "r") is expected
+    assert not in_first_batch(None, "r")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from penstock.core.files.private_files import FILE_MODE
 from penstock.core.log import Log
+from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health, HealthState, Reason, health_of
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.status import FinishedRun, Status
@@ -160,7 +161,10 @@ class Supervised:
 
     def _leave_host(self, process: RunProcess | SharedRun) -> bool:
         """Counts the hosts that ended during a start. Returns whether the run needs a new host."""
-        if process.host_ended and self.health.state == "starting":
+        numbers = self.status.numbers if self.status is not None else None
+        if process.host_ended and (
+            self.health.state == "starting" or in_first_batch(numbers, process.run)
+        ):
             self._ended_hosts += 1
             if self._ended_hosts == EJECTING_ENDS:
                 self._log.warning(
@@ -209,6 +213,13 @@ class Supervised:
             by = Reason("stopped-by", f"stopped by {pipeline.wished_by}")
             return Health("stopped", found.since or pipeline.wished_at, by)
         return found
+
+
+def in_first_batch(numbers: Snapshot | None, run: str) -> bool:
+    """Returns whether a run has begun its first batch and not ended it."""
+    if numbers is None or numbers["run"] != run or numbers["batches"]:
+        return False
+    return any(query["batch"] is not None for query in numbers["queries"].values())
 
 
 def _without_state(entry: CatalogEntry | None) -> Health:
