@@ -57,6 +57,16 @@ Heap = Annotated[
 """The size of a heap, or `auto`."""
 
 
+def _check_share(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", value):
+        raise ValueError("expected a name of at most 64 letters, digits, hyphens and underscores")
+    return value
+
+
+ShareName = Annotated[str, AfterValidator(_check_share)]
+"""The name of a share, which is part of the name of a directory."""
+
+
 _SETTING_OF_CODE = re.compile(
     r"spark\.(?:jars|files|archives|plugins|submit\.|extraListeners|executorEnv|pyspark\."
     r"|sql\.(?:extensions|catalog|queryExecutionListeners|streaming\.streamingQueryListeners)"
@@ -196,7 +206,7 @@ class Runtime(StrictModel):
     total). Heaps of other running pipelines count as not available. `penstock explain` shows the
     size.
     """
-    share: str | None = Field(default=None, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    share: ShareName | None = None
     """The name of a share. Under `penstock serve` the pipelines of a share run in one process with
     one JVM, which saves memory. Their settings `master`, `memory`, `java` and `packages` are equal,
     and so are settings of Spark that apply to the JVM. `penstock run` runs the pipeline alone."""

@@ -175,10 +175,10 @@ def test_a_changed_module_is_loaded_in_another_process(
     wait_for(lambda: not bar.alive or stop(pipeline_directory, "bar"), lambda: "bar runs")
     assert bar.exit_code == 0 and not bar.host_ended
     module.write_text("x = 2")
-    refused = run_in(hosts, "bar")
-    assert refused.pid == cafe.pid
-    wait_for(lambda: not refused.alive, lambda: "bar runs")
-    assert refused.needs_new_host and not refused.host_ended
+    other = run_in(hosts, "bar")
+    assert other.pid == cafe.pid
+    wait_for(lambda: not other.alive, lambda: "bar runs")
+    assert other.needs_new_host and not other.host_ended
     assert run_in(hosts, "bar").pid != cafe.pid
 
 
