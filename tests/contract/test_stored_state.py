@@ -278,9 +278,10 @@ def test_an_outage_is_a_transient_error_and_loses_nothing(
     ids=["bucket", "denied", "credentials", "down", "certificate"],
 )
 def test_a_store_that_cannot_be_used_is_an_error_at_the_start(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any],
-    code: str, text: str,
+    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], code: str,
+    text: str,
 ) -> None:  # fmt: skip
+    bucket = s3.new_bucket()
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -295,6 +296,34 @@ def test_a_store_that_cannot_be_used_is_an_error_at_the_start(
     texts = f"{error.fields()}"
     assert "hunter22" not in texts and bucket.server.secret not in texts
     assert "Debug source" not in texts and error.hint
+
+
+@pytest.mark.parametrize("store", ["gcs", "azurite"])
+def test_a_cloud_store_that_cannot_be_used_is_an_error_at_the_start(
+    request: pytest.FixtureRequest, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    store: str,
+) -> None:  # fmt: skip
+    monkeypatch.setitem(object_client.RETRIES, "max_retries", 0)
+    server = request.getfixturevalue(store)
+    bucket = server.new_bucket()
+    down = server.storage["endpoint_url"].replace(str(server.gate.port), "9")
+    cases = [
+        (bucket.url.replace(bucket.name, "no-such-bucket"), {}, "unknown-bucket"),
+        (bucket.url, {"auth": server.wrong_auth}, "authorization"),
+        (bucket.url, {"anonymous": True, "auth": None}, "authorization"),
+        (bucket.url, {"endpoint_url": down}, "unavailable"),
+        (f"{bucket.url}/a//b", {}, "invalid-url"),
+    ]
+    for url, change, code in cases:
+        client = ObjectClient(url, StorageOptions(**{**server.storage, **change}))
+        state = StateDirectory(tmp_path / "copy", ObjectStorage(client, tmp_path / "copy"))
+        with pytest.raises((Permanent, Transient)) as caught, state.locked():
+            pytest.fail("the state was opened")
+        assert caught.value.code == code and url in caught.value.message, caught.value
+        texts = f"{caught.value.fields()}"
+        assert "Debug source" not in texts and (caught.value.hint or code == "invalid-url")
+        assert not any(str(value)[-30:] in texts for value in change.get("auth", {}) or ())
+        assert server.secret not in texts
 
 
 def test_a_store_without_conditional_writes_is_rejected(

@@ -57,6 +57,10 @@ class Azurite(ObjectServer):
         return self._storage(self.gate.port)
 
     @property
+    def wrong_auth(self) -> dict[str, Any]:
+        return {"account_key": base64.b64encode(b"other" * 10).decode()}
+
+    @property
     def direct(self) -> dict[str, Any]:
         return self._storage(self.port)
 

@@ -62,6 +62,10 @@ class Gcs(ObjectServer):
         return self._storage(self.gate.port)
 
     @property
+    def wrong_auth(self) -> dict[str, Any]:
+        return {"service_account": self.write_account("other")}
+
+    @property
     def direct(self) -> dict[str, Any]:
         return self._storage(self.port)
 

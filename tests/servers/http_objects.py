@@ -38,6 +38,11 @@ class ObjectServer(Server):
 
     @property
     @abstractmethod
+    def wrong_auth(self) -> dict[str, Any]:
+        """The option `auth` with credentials that it rejects."""
+
+    @property
+    @abstractmethod
     def direct(self) -> dict[str, Any]:
         """The option `storage` that reaches it past the gate."""
 

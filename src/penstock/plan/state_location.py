@@ -8,9 +8,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from penstock.core.cache import cache_directory
-from penstock.core.errors import PenstockError, Permanent, PlanError
+from penstock.core.errors import OptionError, PenstockError, PlanError
 from penstock.core.text import did_you_mean
-from penstock.sdk.object_client import StoreUrl
+from penstock.sdk.object_client import check_url
 from penstock.sdk.object_store import STORE_SCHEMES, StorageOptions, has_credentials
 from penstock.spec.model_validation import validate_model
 from penstock.spec.validate import Pipeline
@@ -84,16 +84,12 @@ def _url_errors(pipeline: Pipeline, url: str, options: StorageOptions) -> Iterat
             pipeline, _ROUTE, f"expected a bucket and a prefix, found {url}", "invalid-option",
             f"Write a URL such as {scheme}://bucket/prefix.",
         )  # fmt: skip
-    elif foreign := options.foreign_option(scheme):
-        yield _error(
-            pipeline, STORAGE_ROUTE, f"the option {foreign} of storage excludes {scheme}:// in state",
-            "invalid-option", f"Remove {foreign}: another kind of store has it.",
-        )  # fmt: skip
     else:
         try:
-            StoreUrl.parse(url, options)
-        except Permanent as error:
-            yield _error(pipeline, _ROUTE, error.message, "invalid-option", error.hint)
+            check_url(url, options, extra=None)
+        except OptionError as error:
+            route = _ROUTE if error.option == ("path",) else STORAGE_ROUTE
+            yield _error(pipeline, route, error.message, "invalid-option", error.hint)
 
 
 def _error(

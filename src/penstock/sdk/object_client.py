@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.core.errors import MissingExtra, Permanent
+from penstock.core.errors import MissingExtra, OptionError, Permanent
 from penstock.core.secret import revealed
 from penstock.sdk.network.tls import Tls
 from penstock.sdk.object_store import (
     AZURE_SCHEMES,
+    CLOUD_SCHEMES,
     CONNECT_TIMEOUT_SECONDS,
     GOOGLE_SCHEMES,
+    STORE_SCHEMES,
     StorageOptions,
 )
 
+EXTRA = "object_store"
 _REQUEST_SECONDS = 60
 """The longest time of a request, which may send a large file."""
 STALL_SECONDS = 10
 """The longest time in which a server sends nothing."""
 RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=20)}
+_PARAMETERS = re.compile(r"\?[a-z_]+=[^/]*\Z")
 _AZURE_DOMAINS = ("dfs.core.windows.net", "blob.core.windows.net")
 
 
@@ -63,6 +69,35 @@ class StoreUrl:
         return cls(scheme, bucket, key.strip("/"), account)
 
 
+def check_url(
+    url: str, options: StorageOptions | None, option: str = "path", extra: str | None = EXTRA
+) -> None:
+    """Checks the URL of an option, and that its store has the options of `storage`.
+
+    Raises OptionError, or MissingExtra without the client of Google Cloud and Azure.
+    """
+    scheme = url.partition("://")[0].lower() if "://" in url else "file"
+    foreign = options.foreign_option(scheme) if options and scheme in STORE_SCHEMES else None
+    if foreign:
+        raise OptionError.of(
+            "storage", *foreign.split("."), message=f"storage.{foreign} excludes {scheme}:// URLs",
+            hint=f"Remove {foreign}: another kind of store has it.",
+        )  # fmt: skip
+    if scheme not in CLOUD_SCHEMES:
+        return
+    try:
+        StoreUrl.parse(url, options or StorageOptions())
+    except Permanent as error:
+        raise OptionError.of(option, message=error.message, hint=error.hint) from error
+    if _PARAMETERS.search(url):
+        raise OptionError.of(
+            option, message=f'"{url.partition("?")[0]}" cannot have parameters',
+            hint="Use the option storage instead of URL parameters.",
+        )  # fmt: skip
+    if extra is not None and find_spec("obstore") is None:
+        raise MissingExtra.of(extra, "obstore")
+
+
 def _invalid(url: str, expected: str, hint: str | None) -> Permanent:
     return Permanent(f"expected {expected}, found {url}", code="invalid-url", hint=hint)
 
@@ -77,15 +112,20 @@ def store_settings(url: str, options: StorageOptions) -> dict[str, Any]:
     else:
         found["account_name"], found["endpoint"] = parts.account, options.endpoint_url
         found["account_key"] = revealed(auth.account_key) if auth else None
-        found["sas_key"] = revealed(auth.sas_token) if auth else None
+        found["sas_key"] = (revealed(auth.sas_token) or "").lstrip("?") or None if auth else None
     if options.anonymous:
         found["skip_signature"] = True
     return {name: value for name, value in found.items() if value is not None}
 
 
 def open_client(
-    url: str, options: StorageOptions, *, extra: str, whole: bool = False, retries: Any = RETRIES
-) -> Any:
+    url: str,
+    options: StorageOptions,
+    *,
+    extra: str = EXTRA,
+    whole: bool = False,
+    retries: Any = RETRIES,
+) -> Any:  # fmt: skip
     """Returns the objects below a URL, with `whole` those of its bucket.
 
     Raises MissingExtra, Permanent or an error of obstore.

@@ -14,6 +14,7 @@ _MISSING_BUCKET = re.compile(
     "NoSuchBucket|ContainerNotFound|The specified bucket does not exist|ContainerBeingDeleted"
 )
 _NO_CREDENTIALS = re.compile(r"metadata\.google\.internal|169\.254\.169\.254|token request")
+_BAD_CREDENTIALS = re.compile("GCP credential error|reading pem file|Invalid Access Key|an SAS key")
 _BAD_KEY = re.compile("contained (empty|illegal) path|InvalidPath|Path .* segment")
 
 
@@ -34,6 +35,17 @@ def convert_error(
     if isinstance(error, PenstockError):
         return error
     detail = error_detail(error)
+    if _NO_CREDENTIALS.search(detail):
+        return Transient(
+            f"could not {operation} {url}: no credentials", detail=detail,
+            hint=f"Set {option}.auth, or the credentials of the environment. On a machine of the "
+            "cloud, check that its metadata server is reachable.",
+        )  # fmt: skip
+    if _BAD_CREDENTIALS.search(detail):
+        return Permanent(
+            f"cannot {operation} {url}: the credentials cannot be used", code="authentication",
+            detail=detail, hint=f"Check {option}.auth.",
+        )  # fmt: skip
     status = _STATUS.search(detail)
     denied = isinstance(error, PermissionDeniedError | UnauthenticatedError)
     if denied or (status is not None and status[1] in ("401", "403")):
@@ -54,12 +66,6 @@ def convert_error(
         )  # fmt: skip
     if isinstance(error, ValueError | TypeError | InvalidPathError) or _BAD_KEY.search(detail):
         return Permanent(f"cannot {operation} {url}", code="invalid-url", detail=detail)
-    if _NO_CREDENTIALS.search(detail):
-        return Transient(
-            f"could not {operation} {url}: no credentials", detail=detail,
-            hint=f"Set {option}.auth, or the credentials of the environment. On a machine of the "
-            "cloud, check that its metadata server is reachable.",
-        )  # fmt: skip
     return Transient(
         f"could not {operation} {url}", detail=detail,
         hint="Check that the object store is running and reachable.",

@@ -342,8 +342,8 @@ def test_halves_of_credentials(source: Any, storage: dict[str, Any], said: str) 
         source(storage=storage)
 
 
-def test_storage_is_for_s3(source: Any) -> None:
-    for path in ("gs://bucket/x", "s3://bucket/x?region=eu-west-1"):
+def test_storage_excludes_parameters_and_other_systems(source: Any) -> None:
+    for path in ("hdfs://host/x", "s3://bucket/x?region=eu-west-1"):
         with pytest.raises(PlanError, match="the option storage excludes"):
             ids(source(path=path))
 

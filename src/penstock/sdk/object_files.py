@@ -1,0 +1,125 @@
+"""Files in the stores of `object_client`: reading in ranges, writing in parts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, cast
+
+_READ_BYTES = 4 << 20
+_PART_BYTES = 10 << 20
+
+
+class StoreError(OSError):
+    """An error of obstore that has no class of the standard library. Its text is `detail`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def os_errors() -> Iterator[None]:
+    """Raises OSError for an error of obstore."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except BaseError as error:
+        raise StoreError(error) from error
+
+
+def size(store: Any, key: str) -> int:
+    """Returns the size of an object. Raises OSError."""
+    import obstore
+
+    with os_errors():
+        return int(obstore.head(store, key)["size"])
+
+
+def open_reader(store: Any, key: str) -> BinaryIO:
+    """Opens an object for reading. Raises OSError."""
+    reader = _Reader(store, key, size(store, key))
+    return cast(BinaryIO, io.BufferedReader(reader, _READ_BYTES))
+
+
+def open_writer(store: Any, key: str) -> BinaryIO:
+    """Creates an object, which is visible once it is closed. Raises OSError."""
+    import obstore
+
+    with os_errors():
+        return cast(BinaryIO, _Writer(obstore.open_writer(store, key, buffer_size=_PART_BYTES)))
+
+
+def delete(store: Any, key: str) -> None:
+    """Deletes an object if it exists. Raises OSError."""
+    import obstore
+
+    with os_errors(), suppress(FileNotFoundError):
+        obstore.delete(store, key)
+
+
+class _Reader(io.RawIOBase):
+    """An object that is read by requests for ranges."""
+
+    def __init__(self, store: Any, key: str, size: int) -> None:
+        self._store, self._key, self._size = store, key, size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        import obstore
+
+        view = memoryview(buffer).cast("B")[: max(0, self._size - self._position)]
+        if not view:
+            return 0
+        start, length = self._position, len(view)
+        with os_errors():
+            found = obstore.get_range(self._store, self._key, start=start, length=length)
+        content = bytes(found)
+        if len(content) != length:
+            raise OSError(f"the response has {len(content)} of {length} bytes")
+        view[:] = content
+        self._position += length
+        return length
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = (0, self._position, self._size)[whence] + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+
+class _Writer(io.RawIOBase):
+    """An object that is written in parts."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        view = memoryview(content).cast("B")
+        with os_errors():
+            self._file.write(bytes(view))
+        self._position += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        with os_errors():
+            self._file.close()
