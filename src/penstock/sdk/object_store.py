@@ -31,6 +31,12 @@ def is_untrusted(detail: str) -> bool:
     return _UNTRUSTED.search(detail) is not None
 
 
+def is_cloud(url: str) -> bool:
+    """Returns whether a URL is one of Google Cloud Storage or Azure."""
+    scheme, separator, _ = url.partition("://")
+    return bool(separator) and scheme.lower() in CLOUD_SCHEMES
+
+
 def has_credentials(url: str) -> bool:
     """Returns whether a URL has a user with a password, or a user of S3."""
     return _CREDENTIALS.match(url) is not None

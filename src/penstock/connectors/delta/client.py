@@ -21,7 +21,7 @@ from penstock.sdk import object_files
 from penstock.sdk.lakes.local_files import probe_directory, sync_file
 from penstock.sdk.object_client import check_url, open_client, store_settings
 from penstock.sdk.object_reads import open_whole
-from penstock.sdk.object_store import CLOUD_SCHEMES, STORE_SCHEMES, StorageOptions
+from penstock.sdk.object_store import STORE_SCHEMES, StorageOptions, is_cloud
 
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRY_TIMEOUT, RETRIES = "3s", "30s", "10s", "2"
 LOG = "_delta_log"
@@ -76,7 +76,7 @@ class Location:
     @property
     def is_cloud(self) -> bool:
         """Whether the table is in Google Cloud Storage or Azure."""
-        return self.path.partition("://")[0].lower() in CLOUD_SCHEMES
+        return is_cloud(self.path)
 
     def open(self, version: int | None = None) -> Any:
         """Returns the table at a version, by default the latest one; None if there is no table."""

@@ -13,7 +13,7 @@ from penstock.connectors.iceberg.client import is_local
 from penstock.sdk import object_files
 from penstock.sdk.object_client import open_client
 from penstock.sdk.object_reads import open_whole
-from penstock.sdk.object_store import CLOUD_SCHEMES, StorageOptions
+from penstock.sdk.object_store import StorageOptions, is_cloud
 
 STORAGE = "penstock.storage"
 """The property with the option `storage`."""
@@ -44,8 +44,7 @@ class WholeFileIO(PyArrowFileIO):
 
     def _is_cloud(self, location: str) -> bool:
         """Whether a file is in a store to which the option `storage` connects by obstore."""
-        scheme = location.partition("://")[0].lower()
-        return scheme in CLOUD_SCHEMES and self.properties.get(STORAGE) is not None
+        return is_cloud(location) and self.properties.get(STORAGE) is not None
 
 
 class _CloudFile(InputFile, OutputFile):

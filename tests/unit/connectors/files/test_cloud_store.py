@@ -20,7 +20,7 @@ from penstock.connectors.files.filesystem import open_storage
 from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.sdk import BatchId, Context, Read, object_client, object_files
-from penstock.sdk.object_client import StoreUrl, store_settings
+from penstock.sdk.object_client import StoreUrl, check_url, store_settings
 from penstock.sdk.object_store import StorageOptions
 from servers.azurite import ACCOUNT, Azurite
 from servers.gcs import Gcs
@@ -79,8 +79,8 @@ def test_paths_and_patterns(source: Any, bucket: HttpBucket) -> None:
     bucket.put("inner.jsonl", b"of another directory")
     found = {
         "in": [1, 2, 3], "in/": [1, 2, 3], "in/a.jsonl": [1], "in/*.jsonl": [1],
-        "in/[ab].jsonl": [1], "in/?.jsonl": [1], "in/*/*.jsonl": [2], "in/**/*.jsonl": [1, 2, 3], "i*/**": [1, 2, 3],
-        "in/_done/*": [4], "e*.jsonl": [5],
+        "in/[ab].jsonl": [1], "in/*/*.jsonl": [2], "in/**/*.jsonl": [1, 2, 3],
+        "i*/**": [1, 2, 3], "in/_done/*": [4], "e*.jsonl": [5],
     }  # fmt: skip
     assert {path: sorted(ids(source(path))) for path in found} == found
     storage, root = open_storage(bucket.url, source().config.storage)
@@ -267,6 +267,17 @@ def test_credentials_that_the_server_rejects(source: Any, sink: Any, bucket: Htt
         assert not any(secret in format_error(caught.value) for secret in secrets)
 
 
+def test_credentials_of_the_environment(
+    source: Any, bucket: HttpBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.put("in/a", ROW)
+    auth = bucket.server.storage["auth"]
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", auth.get("service_account", ""))
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", auth.get("account_key", ""))
+    endpoint = bucket.server.storage["endpoint_url"]
+    assert ids(source(storage={"endpoint_url": endpoint})) == [1]
+
+
 def test_no_such_bucket(source: Any, sink: Any, bucket: HttpBucket) -> None:
     path = bucket.url.replace(bucket.name, "no-such-bucket") + "/x"
     calls = (
@@ -317,7 +328,7 @@ def test_a_shared_access_signature_without_the_right_to_write(azurite: Azurite, 
         ("gs://b/x", {"auth": {"account_key": "a"}}, "invalid-option", "auth.account_key"),
         ("gs://b/x", {"region": "eu"}, "invalid-option", "storage.region excludes gs:// URLs"),
         ("s3://b/x", {"account": "a"}, "invalid-option", "storage.account excludes s3:// URLs"),
-        ("az://b/x", {"auth": {"access_key": "a", "secret_key": "b"}}, "invalid-option", "access_key"),
+        ("az://b/x", {"auth": {"access_key": "", "secret_key": ""}}, "invalid-option", "access"),
         ("az://b/x", {}, "invalid-option", "expected a URL with the account of Azure"),
         ("abfss://b@a.example.org/x", {}, "invalid-option", "expected abfss://container@acc"),
         ("gs://user@b/x", {}, "invalid-option", "expected gs://bucket/path"),
@@ -337,6 +348,11 @@ def test_options_that_cannot_be_used(
         said in caught.value.message and caught.value.hint and caught.value.code in (code, "plan")
     )
     assert "hunter22" not in format_error(caught.value)
+
+
+def test_pattern_with_a_question_mark() -> None:
+    for url in ("gs://b/in/?.jsonl", "gs://b/in/?=1/x", "s3://b/in/?"):
+        check_url(url, None)
 
 
 def test_the_settings_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
