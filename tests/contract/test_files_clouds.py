@@ -1,4 +1,4 @@
-"""The contracts of files in Google Cloud Storage and Azure."""
+"""Files in Google Cloud Storage and Azure, which have one client."""
 
 from __future__ import annotations
 
@@ -7,44 +7,32 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors.files import FilesSink, FilesSource
+from penstock.connectors.files import FilesSink, FilesSource, cloud_store
 from penstock.testing.contract import SinkContract, SourceContract
+from penstock.testing.contract.rows import SIMPLE, make_rows
 from servers.azurite import Azurite
 from servers.gcs import Gcs
-from servers.http_objects import HttpBucket, ObjectServer
+from servers.http_objects import HttpBucket
 
 
-class OnGcs:
-    """Fixtures of both contracts."""
-
-    transport = "Google Cloud Storage"
-
-    @pytest.fixture
-    def store(self, gcs: Gcs) -> ObjectServer:
-        return gcs
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a server that does not answer be noticed sooner."""
+    monkeypatch.setattr(cloud_store, "STALL_SECONDS", 4.0)
 
 
-class OnAzure:
-    """Fixtures of both contracts."""
-
-    transport = "Azure"
-
-    @pytest.fixture
-    def store(self, azurite: Azurite) -> ObjectServer:
-        return azurite
-
-
-class Reading(SourceContract):
+class TestGcsSource(SourceContract):
     component = FilesSource
+    transport = "Google Cloud Storage"
     batch_limit = {"max_files": 1}
 
     @pytest.fixture
-    def bucket(self, store: ObjectServer) -> HttpBucket:
-        return store.new_bucket()
+    def bucket(self, gcs: Gcs) -> HttpBucket:
+        return gcs.new_bucket()
 
     @pytest.fixture
-    def server(self, store: ObjectServer) -> Any:
-        return store.gate
+    def server(self, gcs: Gcs) -> Any:
+        return gcs.gate
 
     @pytest.fixture
     def options(self, bucket: HttpBucket) -> dict[str, Any]:
@@ -61,17 +49,25 @@ class Reading(SourceContract):
 
         return put
 
+    @pytest.mark.usefixtures("short_waits")
+    def test_check_of_paused_server_times_out(
+        self, options: dict[str, Any], server: Any, put: Any
+    ) -> None:
+        put(make_rows(1), SIMPLE)
+        super().test_check_of_paused_server_times_out(options, server)
 
-class Writing(SinkContract):
+
+class TestAzureSink(SinkContract):
     component = FilesSink
+    transport = "Azure"
 
     @pytest.fixture
-    def bucket(self, store: ObjectServer) -> HttpBucket:
-        return store.new_bucket()
+    def bucket(self, azurite: Azurite) -> HttpBucket:
+        return azurite.new_bucket()
 
     @pytest.fixture
-    def server(self, store: ObjectServer) -> Any:
-        return store.gate
+    def server(self, azurite: Azurite) -> Any:
+        return azurite.gate
 
     @pytest.fixture
     def options(self, bucket: HttpBucket) -> dict[str, Any]:
@@ -85,18 +81,6 @@ class Writing(SinkContract):
 
         return rows
 
-
-class TestGcsSource(OnGcs, Reading):
-    pass
-
-
-class TestGcsSink(OnGcs, Writing):
-    pass
-
-
-class TestAzureSource(OnAzure, Reading):
-    pass
-
-
-class TestAzureSink(OnAzure, Writing):
-    pass
+    @pytest.mark.usefixtures("short_waits")
+    def test_check_of_paused_server_times_out(self, options: dict[str, Any], server: Any) -> None:
+        super().test_check_of_paused_server_times_out(options, server)

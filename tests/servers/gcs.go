@@ -1,5 +1,5 @@
 // A server of Google Cloud Storage: fake-gcs-server, with tokens of a service account, and requests of the XML API
-// that it lacks: conditional and multipart uploads, copies, and errors with a code.
+// that it lacks: conditional uploads, uploads in parts, copies, listings after a name, and errors with a code.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"log"
@@ -18,6 +19,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -81,6 +83,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			s.put(w, r, bucket, object, content)
 		}
+	case r.Method == http.MethodGet && object == "" && query.Get("start-after") != "":
+		r.Host = s.address
+		s.listAfter(w, r, query.Get("start-after"))
 	default:
 		r.Host = s.address
 		s.store.ServeHTTP(w, r)
@@ -165,6 +170,21 @@ func (s *server) part(w http.ResponseWriter, r *http.Request, bucket, object, id
 	}
 	if r.Method != http.MethodPut {
 		s.uploads[id] = nil
+	}
+}
+
+// listAfter lists the objects whose names are greater than a name.
+func (s *server) listAfter(w http.ResponseWriter, r *http.Request, name string) {
+	recorder := httptest.NewRecorder()
+	s.store.ServeHTTP(recorder, r)
+	var found fakestorage.ListBucketResult
+	if err := xml.Unmarshal(recorder.Body.Bytes(), &found); err != nil {
+		fail(w, http.StatusInternalServerError, "InternalError")
+		return
+	}
+	found.Contents = slices.DeleteFunc(found.Contents, func(each fakestorage.Contents) bool { return each.Key <= name })
+	if err := xml.NewEncoder(w).Encode(found); err != nil {
+		log.Print(err)
 	}
 }
 

@@ -25,8 +25,6 @@ from penstock.sdk.object_store import (
 EXTRA = "object_store"
 _REQUEST_SECONDS = 60
 """The longest time of a request, which may send a large file."""
-STALL_SECONDS = 10
-"""The longest time in which a server sends nothing."""
 RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=20)}
 _PARAMETERS = re.compile(r"\?[a-z_]+=[^/]*\Z")
 _AZURE_DOMAINS = ("dfs.core.windows.net", "blob.core.windows.net")
@@ -65,7 +63,7 @@ class StoreUrl:
                     f"{_AZURE_DOMAINS[0]}/path.",
                 )  # fmt: skip
         if not bucket or "@" in bucket:
-            raise _invalid(url, f"{scheme}://bucket/path", None)
+            raise _invalid(url, f"{scheme}://bucket/path", "Set storage for the connection.")
         return cls(scheme, bucket, key.strip("/"), account)
 
 
@@ -98,7 +96,7 @@ def check_url(
         raise MissingExtra.of(extra, "obstore")
 
 
-def _invalid(url: str, expected: str, hint: str | None) -> Permanent:
+def _invalid(url: str, expected: str, hint: str) -> Permanent:
     return Permanent(f"expected {expected}, found {url}", code="invalid-url", hint=hint)
 
 
@@ -119,16 +117,13 @@ def store_settings(url: str, options: StorageOptions) -> dict[str, Any]:
 
 
 def open_client(
-    url: str,
-    options: StorageOptions,
-    *,
-    extra: str = EXTRA,
-    whole: bool = False,
-    retries: Any = RETRIES,
+    url: str, options: StorageOptions, *, extra: str = EXTRA, whole: bool = False,
+    retries: Any = RETRIES, stall_seconds: float = _REQUEST_SECONDS,
 ) -> Any:  # fmt: skip
     """Returns the objects below a URL, with `whole` those of its bucket.
 
-    Raises MissingExtra, Permanent or an error of obstore.
+    `stall_seconds` is the longest time in which the server sends nothing. Raises MissingExtra,
+    Permanent or an error of obstore.
     """
     try:
         from obstore.store import AzureStore, GCSStore, S3Store
@@ -137,7 +132,7 @@ def open_client(
     parts = StoreUrl.parse(url, options)
     common: Any = {
         "prefix": None if whole else parts.key or None,
-        "client_options": _client_options(options), "retry_config": retries,
+        "client_options": _client_options(options, stall_seconds), "retry_config": retries,
     }  # fmt: skip
     if parts.scheme in GOOGLE_SCHEMES:
         return GCSStore(parts.bucket, **common, **store_settings(url, options))
@@ -149,10 +144,10 @@ def open_client(
     return S3Store(parts.bucket, **common, **settings)
 
 
-def _client_options(options: StorageOptions) -> dict[str, Any]:
+def _client_options(options: StorageOptions, stall_seconds: float) -> dict[str, Any]:
     found: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=CONNECT_TIMEOUT_SECONDS),
-        "read_timeout": timedelta(seconds=STALL_SECONDS),
+        "read_timeout": timedelta(seconds=stall_seconds),
         "timeout": timedelta(seconds=_REQUEST_SECONDS),
         "allow_http": True,
     }

@@ -8,11 +8,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
 _READ_BYTES = 4 << 20
-_PART_BYTES = 10 << 20
+_PART_BYTES = 8 << 20
+_PARTS_AT_ONCE = 2
+"""How many parts are in memory while they are sent."""
 
 
 class StoreError(OSError):
-    """An error of obstore that has no class of the standard library. Its text is `detail`."""
+    """An error of obstore that is no OSError. `error` is the original one."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -49,7 +51,10 @@ def open_writer(store: Any, key: str) -> BinaryIO:
     import obstore
 
     with os_errors():
-        return cast(BinaryIO, _Writer(obstore.open_writer(store, key, buffer_size=_PART_BYTES)))
+        file = obstore.open_writer(
+            store, key, buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+        )
+    return cast(BinaryIO, _Writer(file))
 
 
 def delete(store: Any, key: str) -> None:

@@ -17,10 +17,12 @@ from penstock.core.errors import ConnectError, PenstockError
 from penstock.sdk import object_client, object_files
 from penstock.sdk.object_client import StoreUrl, open_client
 from penstock.sdk.object_errors import convert_error, is_missing_bucket
-from penstock.sdk.object_files import StoreError, os_errors
+from penstock.sdk.object_files import os_errors
 from penstock.sdk.object_store import StorageOptions
 
-_RETRIES = 2
+STALL_SECONDS = 8.0
+"""The longest time in which a server sends nothing."""
+_RETRIES = 1
 
 
 class CloudStorage(Storage):
@@ -29,10 +31,13 @@ class CloudStorage(Storage):
     def __init__(self, url: str, options: StorageOptions) -> None:
         parts = StoreUrl.parse(url, options)
         self.bucket = parts.bucket
-        self.prefix = url[: len(url) - len(url.partition("://")[2].partition("/")[2])].rstrip("/")
+        scheme, _, rest = url.partition("://")
+        self.prefix = f"{scheme}://{rest.partition('/')[0]}"
         retries = {**object_client.RETRIES, "max_retries": _RETRIES}
         try:
-            self._store = open_client(url, options, whole=True, retries=retries)
+            self._store = open_client(
+                url, options, whole=True, retries=retries, stall_seconds=STALL_SECONDS
+            )
         except PenstockError:
             raise
         except Exception as error:
@@ -142,10 +147,9 @@ class CloudStorage(Storage):
         """Does nothing: directories are prefixes of keys."""
 
     def convert_error(self, error: OSError, operation: str, url: str) -> ConnectError:
-        missing = isinstance(error, FileNotFoundError)
-        if isinstance(error, StoreError) or (missing and is_missing_bucket(error)):
-            return self._converted(getattr(error, "error", error), operation, url)
-        return super().convert_error(error, operation, url)
+        if isinstance(error, FileNotFoundError) and not is_missing_bucket(error):
+            return super().convert_error(error, operation, url)
+        return self._converted(getattr(error, "error", error), operation, url)
 
     def _converted(self, error: Exception, operation: str, url: str) -> ConnectError:
         found = convert_error(

@@ -25,6 +25,5 @@ def unsupported_store(url: str, detail: str | None = None) -> ConnectError:
     return Permanent(
         f"cannot keep the state in {url}: the object store has no conditional writes",
         code="unsupported-storage", detail=detail,
-        hint="Use a store with conditional writes, such as Amazon S3, MinIO, Google Cloud Storage or "
-        "Azure.",
+        hint="Use a store with conditional writes: Amazon S3, MinIO, Google Cloud Storage, Azure.",
     )  # fmt: skip

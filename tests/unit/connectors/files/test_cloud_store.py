@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 from pydantic import ValidationError
 
-from penstock.connectors.files import FilesSink, FilesSource
+from penstock.connectors.files import FilesSink, FilesSource, cloud_store
 from penstock.connectors.files.cloud_store import CloudStorage
 from penstock.connectors.files.filesystem import open_storage
 from penstock.core.error_report import format_error
@@ -219,9 +219,9 @@ def test_a_server_that_is_down(
 def test_a_server_that_does_not_answer(
     source: Any, bucket: HttpBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_client, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(cloud_store, "STALL_SECONDS", 0.2)
     monkeypatch.setitem(object_client.RETRIES, "retry_timeout", timedelta(seconds=1))
-    reading = source(storage={**bucket.server.storage, "region": None})
+    reading = source()
     bucket.server.gate.pause()
     try:
         with pytest.raises(Transient, match="could not list files"):
@@ -232,8 +232,11 @@ def test_a_server_that_does_not_answer(
         bucket.server.gate.start()
 
 
-def test_a_server_that_goes_down_while_a_file_is_read(source: Any, bucket: HttpBucket) -> None:
-    bucket.put("in/a.jsonl", ROW * 600_000)
+def test_a_server_that_goes_down_while_a_file_is_read(
+    source: Any, bucket: HttpBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_files, "_READ_BYTES", 10_000)
+    bucket.put("in/a.jsonl", ROW * 100_000)
     reading, read = source(), Read()
     start = reading.initial_offset()
     [partition] = reading.partitions(start, reading.latest_offset(start))
@@ -305,21 +308,17 @@ def test_nothing_at_the_path(source: Any, bucket: HttpBucket) -> None:
 def test_a_shared_access_signature_without_the_right_to_write(azurite: Azurite, lines: Any) -> None:
     bucket = azurite.new_bucket()
     bucket.put("in/a", ROW)
-    endpoint = azurite.direct["endpoint_url"]
-    for token, code in ((azurite.sas_token, None), (f"?{azurite.signed('rl')}", "authorization")):
-        storage = {"endpoint_url": endpoint, "account": ACCOUNT, "auth": {"sas_token": token}}
-        config = {"path": f"az://{bucket.name}/in", "storage": storage}
-        reading = FilesSource(FilesSource.config_type.model_validate(config), Context("p", "n"))
-        reading.format, reading.columns = lines, ID
-        assert ids(reading) == [1]
-        writing = FilesSink(FilesSink.config_type.model_validate(config), Context("p", "n"))
-        writing.format = lines
-        if code is None:
-            writing.check()
-            continue
-        with pytest.raises(Permanent) as caught:
-            writing.check()
-        assert caught.value.code == code and "sig=" not in format_error(caught.value)
+    auth = {"sas_token": f"?{azurite.signed('rl')}"}
+    storage = {**azurite.storage, "account": ACCOUNT, "auth": auth}
+    config = {"path": f"az://{bucket.name}/in", "storage": storage}
+    reading = FilesSource(FilesSource.config_type.model_validate(config), Context("p", "n"))
+    reading.format, reading.columns = lines, ID
+    assert ids(reading) == [1]
+    writing = FilesSink(FilesSink.config_type.model_validate(config), Context("p", "n"))
+    writing.format = lines
+    with pytest.raises(Permanent) as caught:
+        writing.check()
+    assert caught.value.code == "authorization" and "sig=" not in format_error(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -344,9 +343,7 @@ def test_options_that_cannot_be_used(
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
     with pytest.raises(PlanError) as caught:
         open_storage(url, StorageOptions.model_validate(storage))
-    assert (
-        said in caught.value.message and caught.value.hint and caught.value.code in (code, "plan")
-    )
+    assert said in caught.value.message and caught.value.code == code and caught.value.hint
     assert "hunter22" not in format_error(caught.value)
 
 
