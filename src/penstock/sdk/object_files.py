@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
+from penstock.sdk.object_reads import SizedReads
+
 _READ_BYTES = 4 << 20
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
@@ -65,41 +67,24 @@ def delete(store: Any, key: str) -> None:
         obstore.delete(store, key)
 
 
-class _Reader(io.RawIOBase):
+class _Reader(SizedReads):
     """An object that is read by requests for ranges."""
 
     def __init__(self, store: Any, key: str, size: int) -> None:
-        self._store, self._key, self._size = store, key, size
-        self._position = 0
+        super().__init__(size)
+        self._store, self._key = store, key
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def _fill(self, view: memoryview) -> None:
         import obstore
 
-        view = memoryview(buffer).cast("B")[: max(0, self._size - self._position)]
-        if not view:
-            return 0
-        start, length = self._position, len(view)
         with os_errors():
-            found = obstore.get_range(self._store, self._key, start=start, length=length)
+            found = obstore.get_range(
+                self._store, self._key, start=self._position, length=len(view)
+            )
         content = bytes(found)
-        if len(content) != length:
-            raise OSError(f"the response has {len(content)} of {length} bytes")
+        if len(content) != len(view):
+            raise OSError(f"the response has {len(content)} of {len(view)} bytes")
         view[:] = content
-        self._position += length
-        return length
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = (0, self._position, self._size)[whence] + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
 
 
 class _Writer(io.RawIOBase):

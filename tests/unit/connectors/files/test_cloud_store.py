@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -19,15 +18,13 @@ from penstock.connectors.files.cloud_store import CloudStorage
 from penstock.connectors.files.filesystem import open_storage
 from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
-from penstock.sdk import BatchId, Context, Read, object_client, object_files
+from penstock.sdk import Context, Read, object_client, object_files
 from penstock.sdk.object_client import StoreUrl, check_url, store_settings
 from penstock.sdk.object_store import StorageOptions
 from servers.azurite import ACCOUNT, Azurite
 from servers.gcs import Gcs
 from servers.http_objects import HttpBucket
-
-ID = pa.schema([pa.field("id", pa.int64())])
-ROW = b'{"id": 1}\n'
+from stored_files import ID, ROW, ids, write
 
 
 @pytest.fixture(params=["gcs", "azurite"])
@@ -55,21 +52,6 @@ def sink(bucket: HttpBucket, lines: Any) -> Callable[..., FilesSink]:
         return made
 
     return sink
-
-
-def ids(source: FilesSource) -> list[int]:
-    start = source.initial_offset()
-    end = source.latest_offset(start)
-    batches = [b for p in source.partitions(start, end) for b in source.read(p, Read())]
-    source.commit(end)
-    return [row["id"] for batch in batches for row in batch.to_pylist()]
-
-
-def write(sink: FilesSink, number: int, rows: list[dict[str, Any]], schema: pa.Schema = ID) -> None:
-    batch = BatchId("q", number)
-    writer = sink.writer(None, batch, 0, schema)
-    writer.write(pa.RecordBatch.from_pylist(rows, schema))
-    sink.commit(batch, [json.loads(json.dumps(writer.commit()))])
 
 
 def test_paths_and_patterns(source: Any, bucket: HttpBucket) -> None:

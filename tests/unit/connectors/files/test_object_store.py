@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,11 +18,10 @@ from penstock.connectors.files.filesystem import open_storage
 from penstock.connectors.files.object_store import ArrowStorage
 from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
-from penstock.sdk import BatchId, Context, Read, object_store
+from penstock.sdk import Context, Read, object_store
 from servers.s3 import S3, Bucket
+from stored_files import ID, ROW, ids, write
 
-ID = pa.schema([pa.field("id", pa.int64())])
-ROW = b'{"id": 1}\n'
 SECONDS = 20
 
 
@@ -63,21 +61,6 @@ def silent(s3: S3) -> Iterator[None]:
     s3.gate.stop()
     s3.gate.resume()
     s3.gate.start()
-
-
-def ids(source: FilesSource) -> list[int]:
-    start = source.initial_offset()
-    end = source.latest_offset(start)
-    batches = [b for p in source.partitions(start, end) for b in source.read(p, Read())]
-    source.commit(end)
-    return [row["id"] for batch in batches for row in batch.to_pylist()]
-
-
-def write(sink: FilesSink, number: int, rows: list[dict[str, Any]], schema: pa.Schema = ID) -> None:
-    batch = BatchId("q", number)
-    writer = sink.writer(None, batch, 0, schema)
-    writer.write(pa.RecordBatch.from_pylist(rows, schema))
-    sink.commit(batch, [json.loads(json.dumps(writer.commit()))])
 
 
 @pytest.mark.parametrize(
