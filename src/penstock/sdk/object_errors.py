@@ -15,7 +15,7 @@ _MISSING_BUCKET = re.compile(
 )
 _NO_CREDENTIALS = re.compile(r"metadata\.google\.internal|169\.254\.169\.254|token request")
 _BAD_CREDENTIALS = re.compile("GCP credential error|reading pem file|Invalid Access Key|an SAS key")
-_BAD_KEY = re.compile("contained (empty|illegal) path|InvalidPath|Path .* segment")
+_BAD_KEY = re.compile("contained empty path segment|Error parsing Path")
 
 
 def is_missing_bucket(error: Exception) -> bool:
@@ -64,7 +64,13 @@ def convert_error(
             f"cannot {operation} {url}: TLS verification failed", code="tls", detail=detail,
             hint=certificate_hint(detail, f"Set {option}.tls.ca to the CA certificate file."),
         )  # fmt: skip
-    if isinstance(error, ValueError | TypeError | InvalidPathError) or _BAD_KEY.search(detail):
+    if isinstance(error, InvalidPathError) or _BAD_KEY.search(detail):
+        return Permanent(
+            f"cannot {operation} {url}: a key has an unsupported part", code="invalid-name",
+            detail=detail, hint="Rename or delete objects whose keys have two slashes in a row, or "
+            "the part . or .., or use another directory.",
+        )  # fmt: skip
+    if isinstance(error, ValueError | TypeError):
         return Permanent(f"cannot {operation} {url}", code="invalid-url", detail=detail)
     return Transient(
         f"could not {operation} {url}", detail=detail,

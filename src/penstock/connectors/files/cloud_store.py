@@ -65,8 +65,8 @@ class CloudStorage(Storage):
 
     def names(self, directory: str) -> list[str]:
         found = self._list(directory)
-        objects = [each["path"] for each in found["objects"]]
-        return sorted(path.rpartition("/")[2] for path in (*found["common_prefixes"], *objects))
+        objects = (each["path"] for each in found["objects"] if each["path"] != _key(directory))
+        return sorted({path.rpartition("/")[2] for path in (*found["common_prefixes"], *objects)})
 
     def walk(
         self,
@@ -76,7 +76,7 @@ class CloudStorage(Storage):
         match: Callable[[str], bool] | None = None,
     ) -> Iterator[Entry]:
         start = len(_key(root)) + bool(_key(root))
-        for each in sorted(self._objects(root, depth), key=lambda each: str(each["path"])):
+        for each in self._files(root, depth):
             *parents, _ = each["path"][start:].split("/")
             entry = _entry(each)
             if match is not None and not match(entry.path):
@@ -84,6 +84,18 @@ class CloudStorage(Storage):
             too_deep = depth is not None and len(parents) >= depth
             if not too_deep and (hidden or not any(part[:1] in (".", "_") for part in parents)):
                 yield entry
+
+    def _files(self, root: str, depth: int | None) -> Iterator[Any]:
+        """Yields the objects below a directory in order, except those that mark directories.
+
+        The key of such an object is empty or ends with a slash, which the client removes.
+        """
+        found = sorted(self._objects(root, depth), key=lambda each: str(each["path"]))
+        parents = {each["path"].rpartition("/")[0] for each in found} | {_key(root)}
+        for each in found:
+            is_mark = not each["size"] and each["path"] in parents
+            if not is_mark and (each["size"] or self.stat(each["path"]) is not None):
+                yield each
 
     def _objects(self, root: str, depth: int | None) -> list[Any]:
         import obstore

@@ -73,6 +73,23 @@ def test_paths_and_patterns(source: Any, bucket: HttpBucket) -> None:
     assert storage.read("/none") is None
 
 
+def test_objects_that_mark_directories_are_no_files(source: Any, bucket: HttpBucket) -> None:
+    for key in ("in/", "in/x/", "in/empty/", "in/x/none"):
+        bucket.put(key, b"")
+    bucket.put("in/x/a", ROW)
+    assert ids(source()) == ids(source("in/*/*")) == [1]
+    storage = open_storage(bucket.url, source().config.storage)[0]
+    assert [entry.path for entry in storage.walk("/in")] == ["/in/x/a", "/in/x/none"]
+    assert storage.names("/in") == ["empty", "x"]
+
+
+def test_a_key_with_an_empty_part(source: Any, bucket: HttpBucket) -> None:
+    bucket.put("in//a", ROW)
+    with pytest.raises(Permanent) as caught:
+        ids(source())
+    assert caught.value.code == "invalid-name" and "two slashes" in (caught.value.hint or "")
+
+
 def test_contents(source: Any, bucket: HttpBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_files, "_READ_BYTES", 1000)
     bucket.put("in/a.jsonl.gz", gzip.compress(ROW * 1000))
