@@ -235,7 +235,7 @@ def test_a_server_that_goes_down_while_a_file_is_read(
     source: Any, bucket: HttpBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_files, "_READ_BYTES", 10_000)
-    bucket.put("in/a.jsonl", ROW * 100_000)
+    bucket.put("in/a.jsonl", ROW * 20_000)
     reading, read = source(), Read()
     start = reading.initial_offset()
     [partition] = reading.partitions(start, reading.latest_offset(start))
