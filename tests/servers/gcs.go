@@ -83,9 +83,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			s.put(w, r, bucket, object, content)
 		}
-	case r.Method == http.MethodGet && object == "" && query.Get("start-after") != "":
+	case r.Method == http.MethodGet && object == "":
 		r.Host = s.address
-		s.listAfter(w, r, query.Get("start-after"))
+		s.list(w, r, query.Get("start-after"))
 	default:
 		r.Host = s.address
 		s.store.ServeHTTP(w, r)
@@ -173,8 +173,8 @@ func (s *server) part(w http.ResponseWriter, r *http.Request, bucket, object, id
 	}
 }
 
-// listAfter lists the objects whose names are greater than a name.
-func (s *server) listAfter(w http.ResponseWriter, r *http.Request, name string) {
+// list lists the objects whose names are greater than a name. Times have milliseconds, as only those of listings.
+func (s *server) list(w http.ResponseWriter, r *http.Request, name string) {
 	recorder := httptest.NewRecorder()
 	s.store.ServeHTTP(recorder, r)
 	var found fakestorage.ListBucketResult
@@ -183,6 +183,9 @@ func (s *server) listAfter(w http.ResponseWriter, r *http.Request, name string) 
 		return
 	}
 	found.Contents = slices.DeleteFunc(found.Contents, func(each fakestorage.Contents) bool { return each.Key <= name })
+	for number := range found.Contents {
+		found.Contents[number].LastModified = strings.Replace(found.Contents[number].LastModified, "Z", ".837Z", 1)
+	}
 	if err := xml.NewEncoder(w).Encode(found); err != nil {
 		log.Print(err)
 	}

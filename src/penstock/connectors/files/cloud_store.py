@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 from penstock.connectors.files.object_store import MAX_KEY_BYTES
@@ -20,7 +19,7 @@ from penstock.sdk.object_errors import convert_error, is_missing_bucket
 from penstock.sdk.object_files import os_errors
 from penstock.sdk.object_store import StorageOptions
 
-STALL_SECONDS = 8.0
+STALL_SECONDS = 15.0
 """The longest time in which a server sends nothing."""
 _RETRIES = 1
 
@@ -175,6 +174,6 @@ def _key(path: str) -> str:
 
 
 def _entry(meta: Any) -> Entry:
-    modified: datetime = meta["last_modified"]
-    nanoseconds = int(modified.timestamp()) * 10**9 + modified.microsecond * 1000
-    return Entry(f"/{meta['path']}", int(meta["size"]), nanoseconds)
+    """Returns a file. Only listings of Google Cloud Storage have fractions of a second."""
+    seconds = int(meta["last_modified"].timestamp())
+    return Entry(f"/{meta['path']}", int(meta["size"]), seconds * 10**9)

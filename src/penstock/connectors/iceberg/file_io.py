@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from pyiceberg.io import InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from penstock.connectors.iceberg.client import is_local
 from penstock.sdk import object_files
-from penstock.sdk.object_client import open_client
+from penstock.sdk.object_client import StoreUrl, open_client
 from penstock.sdk.object_reads import open_whole
 from penstock.sdk.object_store import StorageOptions, is_cloud
 
@@ -55,9 +54,8 @@ class _CloudFile(InputFile, OutputFile):
     @cached_property
     def place(self) -> tuple[Any, str]:
         """The bucket and the key of the file."""
-        with object_files.os_errors():
-            store = open_client(self.location, self._options, whole=True)
-        return store, urlsplit(self.location).path.strip("/")
+        key = StoreUrl.parse(self.location, self._options).key
+        return _bucket(self.location.removesuffix(key), self._options), key
 
     def __len__(self) -> int:
         return object_files.size(*self.place)
@@ -78,6 +76,12 @@ class _CloudFile(InputFile, OutputFile):
 
     def to_input_file(self) -> InputFile:
         return self
+
+
+@cache
+def _bucket(url: str, options: StorageOptions) -> Any:
+    with object_files.os_errors():
+        return open_client(url, options)
 
 
 class _WholeFile(PyArrowFile):
