@@ -8,10 +8,26 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.files import FilesSink, FilesSource
-from penstock.sdk import BatchId, Read
+from penstock.sdk import BatchId, Context, Read
 
 ID = pa.schema([pa.field("id", pa.int64())])
 ROW = b'{"id": 1}\n'
+
+
+def make_source(bucket: Any, lines: Any, name: str = "in", **options: Any) -> FilesSource:
+    """Returns a source of the lines below a name in a bucket."""
+    given = {"path": f"{bucket.url}/{name}", "storage": bucket.server.storage, **options}
+    made = FilesSource(FilesSource.config_type.model_validate(given), Context("p", "n"))
+    made.format, made.columns = lines, ID
+    return made
+
+
+def make_sink(bucket: Any, lines: Any, **options: Any) -> FilesSink:
+    """Returns a sink to `out` in a bucket."""
+    given = {"path": f"{bucket.url}/out", "storage": bucket.server.storage, **options}
+    made = FilesSink(FilesSink.config_type.model_validate(given), Context("p", "n"))
+    made.format = lines
+    return made
 
 
 def ids(source: FilesSource) -> list[int]:

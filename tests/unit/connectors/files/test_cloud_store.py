@@ -6,6 +6,7 @@ import gzip
 import io
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from penstock.sdk.object_store import StorageOptions
 from servers.azurite import ACCOUNT, Azurite
 from servers.gcs import Gcs
 from servers.http_objects import HttpBucket
-from stored_files import ID, ROW, ids, write
+from stored_files import ID, ROW, ids, make_sink, make_source, write
 
 
 @pytest.fixture(params=["gcs", "azurite"])
@@ -34,24 +35,12 @@ def bucket(request: pytest.FixtureRequest, gcs: Gcs, azurite: Azurite) -> HttpBu
 
 @pytest.fixture
 def source(bucket: HttpBucket, lines: Any) -> Callable[..., FilesSource]:
-    def source(name: str = "in", **options: Any) -> FilesSource:
-        given = {"path": f"{bucket.url}/{name}", "storage": bucket.server.storage, **options}
-        made = FilesSource(FilesSource.config_type.model_validate(given), Context("p", "n"))
-        made.format, made.columns = lines, ID
-        return made
-
-    return source
+    return partial(make_source, bucket, lines)
 
 
 @pytest.fixture
 def sink(bucket: HttpBucket, lines: Any) -> Callable[..., FilesSink]:
-    def sink(**options: Any) -> FilesSink:
-        given = {"path": f"{bucket.url}/out", "storage": bucket.server.storage, **options}
-        made = FilesSink(FilesSink.config_type.model_validate(given), Context("p", "n"))
-        made.format = lines
-        return made
-
-    return sink
+    return partial(make_sink, bucket, lines)
 
 
 def test_paths_and_patterns(source: Any, bucket: HttpBucket) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +21,19 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.sdk import Context, Read, object_store
 from servers.s3 import S3, Bucket
-from stored_files import ID, ROW, ids, write
+from stored_files import ID, ROW, ids, make_sink, make_source, write
 
 SECONDS = 20
 
 
 @pytest.fixture
 def source(bucket: Bucket, lines: Any) -> Callable[..., FilesSource]:
-    def source(name: str = "in", **options: Any) -> FilesSource:
-        given = {"path": f"{bucket.url}/{name}", "storage": bucket.server.storage, **options}
-        made = FilesSource(FilesSource.config_type.model_validate(given), Context("p", "n"))
-        made.format, made.columns = lines, ID
-        return made
-
-    return source
+    return partial(make_source, bucket, lines)
 
 
 @pytest.fixture
 def sink(bucket: Bucket, lines: Any) -> Callable[..., FilesSink]:
-    def sink(**options: Any) -> FilesSink:
-        given = {"path": f"{bucket.url}/out", "storage": bucket.server.storage, **options}
-        made = FilesSink(FilesSink.config_type.model_validate(given), Context("p", "n"))
-        made.format = lines
-        return made
-
-    return sink
+    return partial(make_sink, bucket, lines)
 
 
 @pytest.fixture
