@@ -24,8 +24,10 @@ pytest_plugins = [
         for name in (
             "apicurio",
             "aws",
+            "azurite",
             "clickhouse",
             "ferretdb",
+            "gcs",
             "iceberg_rest",
             "influxdb",
             "kafka",

@@ -24,7 +24,7 @@ SERVERS = {
     "rabbitmq": ("rabbitmq",),
     "nats": ("nats",),
     "redis": ("redis", "redis_cluster"),
-    "aws": ("aws", "s3"),
+    "aws": ("aws", "s3", "gcs", "azurite"),
     "mosquitto": ("mosquitto",),
     "clickhouse": ("clickhouse",),
     "ferretdb": ("ferretdb",),

@@ -158,6 +158,34 @@ def test_tables_on_s3(bucket: Bucket, tmp_path: Path) -> None:
 
 
 @pytest.mark.server
+@pytest.mark.parametrize("store", ["gcs", "azurite"])
+def test_tables_in_a_cloud(
+    request: pytest.FixtureRequest, bucket: Bucket, tmp_path: Path, store: str
+) -> None:
+    server = request.getfixturevalue(store)
+    container = server.new_bucket()
+    catalog = {
+        "type": "sql", "path": str(tmp_path / "c.db"), "warehouse": f"{container.url}/lake"
+    }  # fmt: skip
+    options = {"catalog": catalog, "table": new_table(), "storage": server.storage}
+    use_table(options)
+    for change, code in (
+        ({"storage": {**server.storage, "auth": server.wrong_auth}}, "authorization"),
+        ({"catalog": {**catalog, "warehouse": f"{container.url}/x"}}, None),
+    ):
+        if code is None:
+            server.gate.stop()
+        try:
+            with pytest.raises((Permanent, Transient)) as caught:
+                found = {**options, "table": "shop.other", **change}
+                write(make(IcebergSink, found), pa.record_batch({"id": [1]}))
+        finally:
+            server.gate.heal()
+        assert caught.value.code == (code or "unavailable")
+        assert server.secret not in f"{caught.value.fields()}"
+
+
+@pytest.mark.server
 def test_responses_of_s3_that_are_cut_between_their_headers(bucket: Bucket, tmp_path: Path) -> None:
     """PyIceberg reads metadata, Penstock data files, both by the same implementation of files."""
     catalog = {"type": "sql", "path": str(tmp_path / "c.db"), "warehouse": f"{bucket.url}/lake"}

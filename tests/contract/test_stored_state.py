@@ -18,11 +18,17 @@ from penstock.runtime.object_state.client import Conflict, ObjectClient
 from penstock.runtime.object_state.manifest import KEY, Manifest
 from penstock.runtime.object_state.mirror import ObjectStorage
 from penstock.runtime.state.directory import StateDirectory
+from penstock.sdk import object_client
 from penstock.sdk.object_store import StorageOptions
-from servers.s3 import Bucket
+from servers.s3 import S3, Bucket
 
 LONG = b"\xff" + bytes(range(256)) * 300
 Open = Callable[..., StateDirectory]
+
+
+@pytest.fixture(params=["s3", "gcs", "azurite"])
+def bucket(request: pytest.FixtureRequest, s3: S3) -> Any:
+    return request.getfixturevalue(request.param).new_bucket()
 
 
 @pytest.fixture
@@ -239,9 +245,7 @@ def test_a_write_whose_response_is_lost_is_no_takeover(open_state: Open, bucket:
 def test_an_outage_is_a_transient_error_and_loses_nothing(
     open_state: Open, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock.runtime.object_state import connection
-
-    monkeypatch.setitem(connection._RETRIES, "max_retries", 0)
+    monkeypatch.setitem(object_client.RETRIES, "max_retries", 0)
     state, other = open_state("one"), open_state("two")
     with ExitStack() as stack:
         stack.callback(bucket.server.gate.heal)
@@ -252,7 +256,7 @@ def test_an_outage_is_a_transient_error_and_loses_nothing(
             for _ in range(2):
                 with pytest.raises(Transient, match=f"could not write {bucket.url}") as caught:
                     state.storage.sync(state.checkpoint("q"))
-            assert bucket.server.secret_key not in f"{caught.value.fields()}"
+            assert bucket.server.secret not in f"{caught.value.fields()}"
             with pytest.raises(Transient, match="could not read"):
                 other.refresh()
             bucket.server.gate.heal()
@@ -274,9 +278,10 @@ def test_an_outage_is_a_transient_error_and_loses_nothing(
     ids=["bucket", "denied", "credentials", "down", "certificate"],
 )
 def test_a_store_that_cannot_be_used_is_an_error_at_the_start(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any],
-    code: str, text: str,
+    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], code: str,
+    text: str,
 ) -> None:  # fmt: skip
+    bucket = s3.new_bucket()
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -289,8 +294,36 @@ def test_a_store_that_cannot_be_used_is_an_error_at_the_start(
     assert error.code == code and text in error.message
     assert url in error.message or code == "tls"
     texts = f"{error.fields()}"
-    assert "hunter22" not in texts and bucket.server.secret_key not in texts
+    assert "hunter22" not in texts and bucket.server.secret not in texts
     assert "Debug source" not in texts and error.hint
+
+
+@pytest.mark.parametrize("store", ["gcs", "azurite"])
+def test_a_cloud_store_that_cannot_be_used_is_an_error_at_the_start(
+    request: pytest.FixtureRequest, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    store: str,
+) -> None:  # fmt: skip
+    monkeypatch.setitem(object_client.RETRIES, "max_retries", 0)
+    server = request.getfixturevalue(store)
+    bucket = server.new_bucket()
+    down = server.storage["endpoint_url"].replace(str(server.gate.port), "9")
+    cases = [
+        (bucket.url.replace(bucket.name, "no-such-bucket"), {}, "unknown-bucket"),
+        (bucket.url, {"auth": server.wrong_auth}, "authorization"),
+        (bucket.url, {"anonymous": True, "auth": None}, "authorization"),
+        (bucket.url, {"endpoint_url": down}, "unavailable"),
+        (f"{bucket.url}/a//b", {}, "invalid-name"),
+    ]
+    for url, change, code in cases:
+        client = ObjectClient(url, StorageOptions(**{**server.storage, **change}))
+        state = StateDirectory(tmp_path / "copy", ObjectStorage(client, tmp_path / "copy"))
+        with pytest.raises((Permanent, Transient)) as caught, state.locked():
+            pytest.fail("the state was opened")
+        assert caught.value.code == code and url in caught.value.message, caught.value
+        texts = f"{caught.value.fields()}"
+        assert "Debug source" not in texts and caught.value.hint
+        assert not any(str(value)[-30:] in texts for value in change.get("auth", {}) or ())
+        assert server.secret not in texts
 
 
 def test_a_store_without_conditional_writes_is_rejected(

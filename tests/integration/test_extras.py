@@ -30,6 +30,7 @@ WITHOUT_COMPONENTS = {
     "lsp": {"penstock.lsp.server"},
     "mcp": {"penstock.mcp.tools"},
     "object_state": {"obstore.store", "obstore.auth.boto3"},
+    "object_store": {"obstore.store"},
     "otlp": {"penstock.observe.otlp.telemetry"},
     "server": {"penstock.server.server"},
     "streamling": {"xxhash", "Crypto.Hash.keccak"},

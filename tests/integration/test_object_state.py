@@ -18,10 +18,10 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.engine.batch import BatchRunner
 from penstock.engine.checkpoints.state_storage import QueryStorage
-from penstock.runtime.object_state import connection
 from penstock.runtime.object_state import lease as leases
 from penstock.runtime.object_state.mirror import ObjectStorage
 from penstock.runtime.outcome import Outcome
+from penstock.sdk import object_client
 from servers.s3 import Bucket
 
 pytestmark = pytest.mark.spark
@@ -193,7 +193,7 @@ def test_an_outage_is_retried_and_then_ends_the_run(
     tmp_path: Path, machines: Machines, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders = put_orders(tmp_path)
-    monkeypatch.setitem(connection._RETRIES, "max_retries", 0)
+    monkeypatch.setitem(object_client.RETRIES, "max_retries", 0)
     path = machines.enter("a")
     text = path.read_text().replace(
         "runtime:\n", "runtime:\n  restart: {attempts: 1, backoff: 10ms}\n"

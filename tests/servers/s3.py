@@ -33,6 +33,11 @@ class S3(Aws):
             "auth": {"access_key": self.access_key, "secret_key": self.secret_key},
         }
 
+    @property
+    def secret(self) -> str:
+        """A text that no message may have."""
+        return self.secret_key
+
     def new_bucket(self) -> Bucket:
         """An empty bucket."""
         name = f"test-{uuid.uuid4().hex[:12]}"

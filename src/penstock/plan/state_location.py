@@ -8,13 +8,13 @@ from hashlib import blake2b
 from pathlib import Path
 
 from penstock.core.cache import cache_directory
-from penstock.core.errors import PenstockError, PlanError
+from penstock.core.errors import OptionError, PenstockError, PlanError
 from penstock.core.text import did_you_mean
-from penstock.sdk.object_store import StorageOptions, has_credentials
+from penstock.sdk.object_client import check_url
+from penstock.sdk.object_store import STORE_SCHEMES, StorageOptions, has_credentials
 from penstock.spec.model_validation import validate_model
 from penstock.spec.validate import Pipeline
 
-SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss")
 _ROUTE = ("runtime", "state")
 STORAGE_ROUTE = ("runtime", "storage")
 
@@ -49,7 +49,7 @@ def locate_state(pipeline: Pipeline, errors: list[PenstockError]) -> StateLocati
                 )
             )  # fmt: skip
         return StateLocation(pipeline.source_map.base(()) / runtime.state / name)
-    errors += _url_errors(pipeline, runtime.state)
+    errors += _url_errors(pipeline, runtime.state, options or StorageOptions())
     url = f"{runtime.state.rstrip('/')}/{name}"
     digest = blake2b(url.encode(), digest_size=8).hexdigest()
     return StateLocation(cache_directory() / "state" / digest / name, url, options)
@@ -66,13 +66,13 @@ def _options(pipeline: Pipeline, errors: list[PenstockError]) -> StorageOptions 
     return options
 
 
-def _url_errors(pipeline: Pipeline, url: str) -> Iterator[PlanError]:
+def _url_errors(pipeline: Pipeline, url: str, options: StorageOptions) -> Iterator[PlanError]:
     scheme, _, path = url.partition("://")
-    if scheme not in SCHEMES:
+    if scheme not in STORE_SCHEMES:
         yield _error(
             pipeline, _ROUTE,
-            f"expected a directory, or a URL of one of {', '.join(SCHEMES)}, found {scheme}://",
-            "unsupported-scheme", did_you_mean(scheme, SCHEMES),
+            f"expected a directory, or a URL of one of {', '.join(STORE_SCHEMES)}, found {scheme}://",
+            "unsupported-scheme", did_you_mean(scheme, STORE_SCHEMES),
         )  # fmt: skip
     elif has_credentials(url):
         yield _error(
@@ -84,11 +84,12 @@ def _url_errors(pipeline: Pipeline, url: str) -> Iterator[PlanError]:
             pipeline, _ROUTE, f"expected a bucket and a prefix, found {url}", "invalid-option",
             f"Write a URL such as {scheme}://bucket/prefix.",
         )  # fmt: skip
-    elif scheme != "s3" and pipeline.spec.runtime.storage:
-        yield _error(
-            pipeline, STORAGE_ROUTE, f"the option storage excludes {scheme}:// in state",
-            "invalid-option", "Remove storage, and set the environment variables of the store.",
-        )  # fmt: skip
+    else:
+        try:
+            check_url(url, options, extra=None)
+        except OptionError as error:
+            route = _ROUTE if error.option == ("path",) else STORAGE_ROUTE
+            yield _error(pipeline, route, error.message, "invalid-option", error.hint)
 
 
 def _error(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
@@ -23,17 +24,11 @@ def open_whole(open_file: Callable[[], Any]) -> BinaryIO:
     return cast(BinaryIO, _WholeReads(file))
 
 
-class _WholeReads(io.RawIOBase):
-    """A file of an object store, without short reads before its end.
+class SizedReads(io.RawIOBase):
+    """A file whose size is known, read from a position."""
 
-    The client for S3 does not detect a response that was cut between its headers, and returns
-    memory to which it has not written. A buffer is complete if its last byte was written. If this
-    byte has the value that it had before the read, the read is repeated with another value.
-    """
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._size: int = file.size()
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._position = 0
 
     def readable(self) -> bool:
@@ -42,12 +37,36 @@ class _WholeReads(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = (0, self._position, self._size)[whence] + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")[: max(0, self._size - self._position)]
         if view:
             self._fill(view)
         self._position += len(view)
         return len(view)
+
+    @abstractmethod
+    def _fill(self, view: memoryview) -> None:
+        """Reads bytes from the position until a buffer is full. Raises OSError."""
+
+
+class _WholeReads(SizedReads):
+    """A file of an object store, without short reads before its end.
+
+    The client for S3 does not detect a response that was cut between its headers, and returns
+    memory to which it has not written. A buffer is complete if its last byte was written. If this
+    byte has the value that it had before the read, the read is repeated with another value.
+    """
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file.size())
+        self._file = file
 
     def _fill(self, view: memoryview) -> None:
         for mark in _MARKS:
@@ -59,13 +78,6 @@ class _WholeReads(io.RawIOBase):
 
     def readall(self) -> bytes:
         return self.read(max(0, self._size - self._position)) or b""
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = (0, self._position, self._size)[whence] + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
 
     def close(self) -> None:
         if not self.closed:

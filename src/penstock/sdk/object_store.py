@@ -1,20 +1,25 @@
-"""Options of object stores: URLs without credentials, and connections to S3."""
+"""Options of object stores: URLs without credentials, connections, and file systems of S3."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Annotated, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
 
 import pyarrow.fs as pafs
 from pydantic import AfterValidator, model_validator
 
-from penstock.core.secret import revealed
+from penstock.core.secret import Secret, revealed
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.network.auth import AwsAuth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 
 CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS = 3, 5
+GOOGLE_SCHEMES, AZURE_SCHEMES = ("gs", "gcs"), ("abfs", "abfss", "az")
+CLOUD_SCHEMES = (*GOOGLE_SCHEMES, *AZURE_SCHEMES)
+"""The schemes of stores that obstore reads and writes."""
+STORE_SCHEMES = ("s3", *CLOUD_SCHEMES)
 _CREDENTIALS = re.compile(r"\w+://[^/?]*:[^/?]*@|s3://[^/?]*@", re.IGNORECASE)
 
 
@@ -24,6 +29,12 @@ _UNTRUSTED = re.compile(r"invalid peer certificate|SSL peer certificate|curlCode
 def is_untrusted(detail: str) -> bool:
     """Returns whether an error of a client is that of the certificate of a server."""
     return _UNTRUSTED.search(detail) is not None
+
+
+def is_cloud(url: str) -> bool:
+    """Returns whether a URL is one of Google Cloud Storage or Azure."""
+    scheme, separator, _ = url.partition("://")
+    return bool(separator) and scheme.lower() in CLOUD_SCHEMES
 
 
 def has_credentials(url: str) -> bool:
@@ -44,15 +55,42 @@ StoragePath = Annotated[UserPath, AfterValidator(_reject_credentials)]
 """A path, or a URL without credentials."""
 
 
+class StorageAuth(AwsAuth):
+    """The credentials of an object store: of S3, Google Cloud Storage or Azure."""
+
+    alternatives = (
+        ("access_key", "secret_key"), ("service_account",), ("account_key",), ("sas_token",),
+    )  # fmt: skip
+    service_account: UserPath | None = None
+    """The key file (JSON) of a service account of Google Cloud."""
+    account_key: Secret | None = None
+    """The key of the storage account of Azure."""
+    sas_token: Secret | None = None
+    """A shared access signature of Azure."""
+
+
 class StorageOptions(Config):
-    """The connection to an S3-compatible object store."""
+    """The connection to an object store."""
+
+    owners: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "region": ("s3",), "account": AZURE_SCHEMES, "auth.access_key": ("s3",),
+        "auth.service_account": GOOGLE_SCHEMES, "auth.account_key": AZURE_SCHEMES,
+        "auth.sas_token": AZURE_SCHEMES,
+    }  # fmt: skip
+    """The schemes of the options that not all stores have."""
 
     endpoint_url: str | None = None
-    """The URL of the server, such as `http://localhost:9000`. Amazon S3 by default."""
+    """The URL of the server, such as `http://localhost:9000`. By default that of Amazon S3, Google
+    Cloud Storage or the account of Azure."""
     region: str | None = None
-    """The region. By default that of the bucket, or `us-east-1` with `endpoint_url`."""
-    auth: AwsAuth | None = None
-    """The credentials. By default those of the AWS default credential chain."""
+    """The region of S3. By default that of the bucket, or `us-east-1` with `endpoint_url`."""
+    account: str | None = None
+    """The storage account of Azure, for URLs that do not name it. By default
+    `AZURE_STORAGE_ACCOUNT_NAME`."""
+    auth: StorageAuth | None = None
+    """The credentials. By default those of the environment: the default credential chain of AWS,
+    the application default credentials of Google Cloud, or the variables or the managed identity of
+    Azure."""
     anonymous: bool = False
     """Send unsigned requests, for public buckets."""
     tls: TlsOption = None
@@ -68,6 +106,15 @@ class StorageOptions(Config):
         if tls is not None and tls != Tls(ca=tls.ca):
             raise ValueError("tls supports only ca for object stores")
         return self
+
+    def foreign_option(self, scheme: str) -> str | None:
+        """Returns an option that the store of a URL scheme lacks; None if it has all options."""
+        for name, schemes in self.owners.items():
+            holder = self.auth if name.startswith("auth.") else self
+            is_set = getattr(holder, name.removeprefix("auth."), None) is not None
+            if is_set and scheme not in schemes:
+                return name
+        return None
 
     @property
     def ca_file(self) -> str | None:

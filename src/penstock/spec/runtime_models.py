@@ -166,12 +166,11 @@ class Runtime(StrictModel):
     """
     state: UserPath = ".penstock"
     """The state directory: a local directory, a path that all machines share, or the URL of an
-    object store, such as `s3://bucket/prefix`, `gs://bucket/prefix` or
-    `abfss://container@account.dfs.core.windows.net/prefix`."""
+    object store, such as `s3://bucket/prefix`, `gs://bucket/prefix`,
+    `abfss://container@account.dfs.core.windows.net/prefix` or `az://container/prefix`."""
     storage: dict[str, Any] = {}
     """The connection to the object store of `state`, with the options of `storage` of the `files`
-    connector: `endpoint_url`, `region`, `auth`, `anonymous` and `tls`. Only for `s3://`; other
-    stores take their credentials from the environment."""
+    connector: `endpoint_url`, `region`, `account`, `auth`, `anonymous` and `tls`."""
     state_store: Literal["auto", "memory", "rocksdb"] = "auto"
     """The state store of windows and joins: memory is faster, RocksDB is larger.
 

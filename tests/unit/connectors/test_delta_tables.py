@@ -284,7 +284,9 @@ def test_errors_name_the_option(path: str, tmp_path: Path) -> None:
     with pytest.raises(Permanent, match="not a directory"):
         sink(str(tmp_path / "file" / "t")).check()
     for options, message in (
-        ({"path": "gs://b/t", "storage": {}}, "storage requires an s3:// URL"),
+        ({"path": "hdfs://b/t", "storage": {}}, "storage requires the URL of an object store"),
+        ({"path": "gs://b/t", "storage": {"region": "r"}}, "storage.region excludes gs://"),
+        ({"path": "az://b/t", "storage": {}}, "expected a URL with the account of Azure"),
         ({"path": "/a%20b"}, "cannot have an encoded character"),
         ({"path": "s3://b/t", "storage": {"tls": {"ca": "x"}}}, "ca is not supported"),
     ):

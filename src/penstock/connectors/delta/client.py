@@ -17,9 +17,11 @@ from penstock.connectors.delta.config import LocationConfig
 from penstock.connectors.delta.errors import convert_errors
 from penstock.core.errors import OptionError
 from penstock.core.secret import revealed
+from penstock.sdk import object_files
 from penstock.sdk.lakes.local_files import probe_directory, sync_file
+from penstock.sdk.object_client import check_url, open_client, store_settings
 from penstock.sdk.object_reads import open_whole
-from penstock.sdk.object_store import StorageOptions
+from penstock.sdk.object_store import STORE_SCHEMES, StorageOptions, is_cloud
 
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRY_TIMEOUT, RETRIES = "3s", "30s", "10s", "2"
 LOG = "_delta_log"
@@ -54,8 +56,11 @@ class Location:
             )  # fmt: skip
         if is_file:
             return cls(path)
-        if config.storage is not None and scheme.lower() != "s3":
-            raise OptionError.of("storage", message="storage requires an s3:// URL in path")
+        if config.storage is not None and scheme.lower() not in STORE_SCHEMES:
+            raise OptionError.of(
+                "storage", message="storage requires the URL of an object store in path"
+            )
+        check_url(path, config.storage)
         if config.storage is not None and config.storage.ca_file is not None:
             raise OptionError.of(
                 "storage", "tls", message="ca is not supported for tables of Delta Lake",
@@ -67,6 +72,11 @@ class Location:
     def is_local(self) -> bool:
         """Whether the table is in the local file system."""
         return "://" not in self.path
+
+    @property
+    def is_cloud(self) -> bool:
+        """Whether the table is in Google Cloud Storage or Azure."""
+        return is_cloud(self.path)
 
     def open(self, version: int | None = None) -> Any:
         """Returns the table at a version, by default the latest one; None if there is no table."""
@@ -91,6 +101,10 @@ class Location:
             "max_retries": RETRIES, "retry_timeout": RETRY_TIMEOUT,
         }  # fmt: skip
         scheme, _, rest = self.path.partition("://")
+        if self.is_cloud:
+            settings = store_settings(self.path, self.storage or StorageOptions())
+            texts = {name: "true" if text is True else text for name, text in settings.items()}
+            return {**limits, **texts, "allow_http": "true"}
         if scheme.lower() != "s3":
             return limits
         with convert_errors("reach", self.path):
@@ -100,10 +114,14 @@ class Location:
         """Opens a file of the table for reading. Raises FileNotFoundError."""
         if self.is_local:
             return Path(self.path, name).open("rb")
+        if self.is_cloud:
+            return object_files.open_reader(self._objects, name)
         return open_whole(lambda: self._files.open_input_file(name))
 
     def open_output(self, name: str) -> BinaryIO:
         """Creates a file of the table."""
+        if self.is_cloud:
+            return object_files.open_writer(self._objects, name)
         if not self.is_local:
             return cast(BinaryIO, self._files.open_output_stream(name, compression=None))
         path = Path(self.path, name)
@@ -119,6 +137,8 @@ class Location:
         """Deletes a file of the table, if it exists."""
         if self.is_local:
             Path(self.path, name).unlink(missing_ok=True)
+        elif self.is_cloud:
+            object_files.delete(self._objects, name)
         elif self._files.get_file_info(name).type == pafs.FileType.File:
             self._files.delete_file(name)
 
@@ -130,6 +150,12 @@ class Location:
             self.delete(name)
             return
         probe_directory(Path(self.path))
+
+    @cached_property
+    def _objects(self) -> Any:
+        """The objects of a table in Google Cloud Storage or Azure."""
+        with convert_errors("reach", self.path), object_files.os_errors():
+            return open_client(self.path, self.storage or StorageOptions())
 
     @cached_property
     def _files(self) -> pafs.FileSystem:

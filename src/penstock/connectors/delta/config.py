@@ -15,9 +15,10 @@ from penstock.sdk.object_store import StorageOptions, StoragePath
 
 class LocationConfig(Config):
     path: StoragePath
-    """The directory of the table, or its URL (`s3://`, `gs://`, `abfss://`, `file://`)."""
+    """The directory of the table, or its URL (`s3://`, `gs://`, `abfss://`, `az://`,
+    `file://`)."""
     storage: StorageOptions | None = None
-    """The connection to the object store of an `s3://` URL."""
+    """The connection to the object store of a URL."""
 
 
 class DeltaSourceConfig(LakeSourceConfig, LocationConfig):

@@ -11,7 +11,7 @@ from penstock.connectors.files.notifications.config import NotificationsConfig
 from penstock.connectors.files.patterns import compile_pattern, split_pattern
 from penstock.sdk import ByteSize, Config, Duration
 from penstock.sdk.config import RegularExpression
-from penstock.sdk.object_store import StorageOptions, StoragePath
+from penstock.sdk.object_store import CLOUD_SCHEMES, StorageOptions, StoragePath
 
 _CONVERSIONS = frozenset("aAbBCdDeFgGhHIjmMpRSTuUVwWyY%")
 """The conversions of strftime that do not depend on a time zone."""
@@ -43,15 +43,15 @@ class Move(Config):
 class FilesSourceConfig(Config):
     path: PathPattern | list[PathPattern]
     """A file, a directory (with all files below it), a pattern with `*`, `?`, `[...]` and `**`, or
-    a list of them; also URLs (`s3://`, `gs://`, `abfs://`, `hdfs://`, `file://`). Names that start
-    with a dot or an underscore are skipped unless the pattern spells them out. Named pipes, sockets
-    and devices are skipped with a warning; as a path of their own they are an error. A file with
-    several links is read once, if possible under a path without symbolic links."""
+    a list of them; also URLs (`s3://`, `gs://`, `abfss://`, `az://`, `hdfs://`, `file://`). Names
+    that start with a dot or an underscore are skipped unless the pattern spells them out. Named
+    pipes, sockets and devices are skipped with a warning; as a path of their own they are an error.
+    A file with several links is read once, if possible under a path without symbolic links."""
     pattern: RegularExpression | None = None
     """A regular expression that matches the whole paths of files, relative to the directory of
     `path`: `orders/.*-\\d+\\.json`. All files by default."""
     storage: StorageOptions | None = None
-    """The connection to the object store of `s3://` URLs."""
+    """The connection to the object store of URLs."""
     watch: bool = False
     """Run continuously and read files that appear later. Large directories are listed less often:
     listing takes at most about a tenth of a processor core."""
@@ -108,12 +108,12 @@ class FilesSourceConfig(Config):
         if self.notifications is not None:
             self._check_notifications()
         move = self.after_read.move if isinstance(self.after_read, Move) else None
-        if move is not None and any(_scheme(path) != _scheme(move) for path in self.paths):
+        if move is not None and any(_system(path) != _system(move) for path in self.paths):
             raise ValueError("after_read.move requires a directory in the file system of path")
         return self
 
     def _check_notifications(self) -> None:
-        if any(_scheme(path) != "s3" for path in self.paths):
+        if any(_system(path)[0] != "s3" for path in self.paths):
             raise ValueError("notifications requires paths in S3: s3://BUCKET/PREFIX")
         if self.tail:
             raise ValueError("notifications excludes tail: objects in S3 do not grow")
@@ -133,8 +133,11 @@ class FilesSourceConfig(Config):
         return self.notifications is None or self.notifications.listing == "start"
 
 
-def _scheme(path: str) -> str:
-    return path.partition("://")[0].lower() if "://" in path else "file"
+def _system(path: str) -> tuple[str, str]:
+    """Returns the scheme of a path, with the bucket if files cannot be moved between buckets."""
+    scheme, separator, rest = path.partition("://")
+    scheme = scheme.lower() if separator else "file"
+    return scheme, rest.partition("/")[0] if scheme in CLOUD_SCHEMES else ""
 
 
 class Roll(Config):
@@ -190,7 +193,8 @@ def _check_time_pattern(pattern: str) -> str:
 
 class FilesSinkConfig(Config):
     path: StoragePath
-    """The directory, or its URL (`s3://`, `gs://`, `abfs://`, `file://`). With `append` a file."""
+    """The directory, or its URL (`s3://`, `gs://`, `abfss://`, `az://`, `file://`). With `append` a
+    file."""
     append: bool = False
     """Append all rows to the file `path` instead of writing several files to a directory. Other
     programs can read, rotate and extend the file; they may see a part of a batch. Only for local
@@ -222,7 +226,7 @@ class FilesSinkConfig(Config):
     def _check_append(self) -> Self:
         if not self.append:
             return self
-        if _scheme(self.path) != "file":
+        if _system(self.path)[0] != "file":
             raise ValueError("append requires a local file: object stores cannot extend a file")
         directory_options = self.model_fields_set & {
             "partition_by", "partition_time", "roll", "prefix", "suffix",

@@ -9,16 +9,16 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from penstock.connectors.files.cloud_store import CloudStorage
 from penstock.connectors.files.local import LocalStorage
 from penstock.connectors.files.object_store import ArrowStorage
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import PlanError
+from penstock.core.errors import Permanent, PlanError
 from penstock.core.text import did_you_mean
-from penstock.sdk.object_store import StorageOptions
+from penstock.sdk.object_client import check_url
+from penstock.sdk.object_store import CLOUD_SCHEMES, STORE_SCHEMES, StorageOptions
 
-SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
-RETRY_LIMITS = {"gs": "retry_limit_seconds=15", "gcs": "retry_limit_seconds=15"}
-"""URL parameters that limit retries. The default of Google Cloud Storage is 15 minutes."""
+SCHEMES = ("file", *STORE_SCHEMES, "hdfs", "viewfs")
 
 
 def open_storage(location: str, options: StorageOptions | None = None) -> tuple[Storage, str]:
@@ -40,16 +40,19 @@ def _open_remote(location: str, options: StorageOptions | None) -> tuple[Storage
         )
     if scheme == "file":
         return LocalStorage(), os.path.normpath(unquote(path))
+    check_url(location, options)
+    if scheme in CLOUD_SCHEMES:
+        key = path.partition("/")[2].strip("/")
+        return _open_cloud(url, options or StorageOptions()), f"/{key}"
     if scheme == "s3" and not query:
         return _open_s3(path.partition("/")[0], options or StorageOptions()), path.rstrip("/")
     if options is not None:
         part = f"?{query.partition('=')[0]}=" if scheme == "s3" else f"{scheme}://"
         raise PlanError(
             f"the option storage excludes {part} in the URL",
-            hint="Use storage with s3:// URLs, and its options instead of URL parameters.",
+            hint="Use storage with URLs of object stores, and its options instead of URL "
+            "parameters.",
         )
-    if retry_limit := RETRY_LIMITS.get(scheme):
-        query = "&".join(filter(None, (query, retry_limit)))
     try:
         encoded = quote(url, safe="/:%@,;+~!*'()$[]{}") + "?" * bool(query) + query
         system, path = pafs.FileSystem.from_uri(encoded)
@@ -67,3 +70,12 @@ def _open_s3(bucket: str, options: StorageOptions) -> ArrowStorage:
         raise ArrowStorage(None, "s3://").convert_error(error, "reach", f"s3://{bucket}") from error
     system = options.open_s3(region)
     return ArrowStorage(system, "s3://", options.endpoint)
+
+
+def _open_cloud(url: str, options: StorageOptions) -> CloudStorage:
+    try:
+        return CloudStorage(url, options)
+    except Permanent as error:
+        raise PlanError(
+            error.message, code=error.code, hint=error.hint, detail=error.detail
+        ) from error

@@ -1,4 +1,4 @@
-"""Storage in object stores and HDFS, with pyarrow."""
+"""Storage in S3 and HDFS, with pyarrow."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from penstock.sdk.network.tls import certificate_hint
 from penstock.sdk.object_reads import open_whole
 from penstock.sdk.object_store import is_untrusted
 
-FLAT_NAMESPACES = ("s3", "gs", "gcs", "abfs", "abfss")
-"""Schemes of object stores, where directories are only prefixes of names."""
 MAX_KEY_BYTES = 1024
 """The maximum size of the key of an object."""
 PAGE_KEYS = 1000
@@ -43,7 +41,8 @@ class ArrowStorage(Storage):
         self.system = system
         self.prefix = prefix
         self._server = server or "the object store"
-        self._flat = prefix.partition("://")[0].lower() in FLAT_NAMESPACES
+        self._flat = prefix.partition("://")[0].lower() == "s3"
+        """Whether directories are only prefixes of names."""
 
     def excess(self, path: str) -> str | None:
         if not self._flat:

@@ -40,6 +40,7 @@ from penstock.sdk import (
     Sink,
 )
 from penstock.sdk.columns.checks import check_column, check_columns
+from penstock.sdk.object_client import check_url
 
 MAX_FILE_BYTES = 1_000_000_000
 """The maximum size of a file without `roll`."""
@@ -95,6 +96,10 @@ class FilesSink(Sink[FilesSinkConfig]):
         writer = self._file_format().file_writer(io.BytesIO(), stored)
         writer.write(pa.RecordBatch.from_pylist([], stored))
         writer.close()
+
+    def validate(self) -> None:
+        super().validate()
+        check_url(self.config.path, self.config.storage)
 
     def check(self) -> None:
         self._file_format()

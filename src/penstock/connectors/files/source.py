@@ -35,6 +35,7 @@ from penstock.sdk import (
     ReplayableSource,
 )
 from penstock.sdk.file_partitions import PARTITION_BYTES, divide_files
+from penstock.sdk.object_client import check_url
 
 SAMPLED_FILES = 3
 CHECKED_FILES = 100
@@ -93,6 +94,8 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
 
     def validate(self) -> None:
         super().validate()
+        for path in self.config.paths:
+            check_url(path, self.config.storage)
         if self.config.notifications is not None and find_spec("boto3") is None:
             raise MissingExtra.of("aws", "boto3")
 

@@ -135,6 +135,7 @@ class TableAccess:
         catalog = self.catalog_options
         found: dict[str, Any] = {name: revealed(v) for name, v in catalog.properties.items()}
         found["py-io-impl"] = "penstock.connectors.iceberg.file_io.WholeFileIO"
+        found["penstock.storage"] = self.storage
         found |= _storage_properties(self.storage or StorageOptions())
         found |= _CATALOG_PROPERTIES[catalog.type](catalog)
         if catalog.warehouse is not None:

@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from penstock.core.errors import ConnectError, PenstockError
-from penstock.runtime.object_state.connection import open_store
 from penstock.runtime.object_state.errors import convert_error
+from penstock.sdk.object_client import open_client
+from penstock.sdk.object_errors import is_missing_bucket
 from penstock.sdk.object_store import StorageOptions
-
-_MISSING_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 
 
 class Conflict(Exception):
@@ -44,7 +43,7 @@ class ObjectClient:
     @cached_property
     def _store(self) -> Any:
         with self._errors("reach"):
-            return open_store(self.url, self._options)
+            return open_client(self.url, self._options, extra="object_state")
 
     def read(self, key: str) -> tuple[bytes, Version] | None:
         """Returns an object and its version; None without the object."""
@@ -112,7 +111,7 @@ class ObjectClient:
         try:
             yield
         except FileNotFoundError as error:
-            if any(text in str(error) for text in _MISSING_BUCKET):
+            if is_missing_bucket(error):
                 raise
 
     @contextmanager

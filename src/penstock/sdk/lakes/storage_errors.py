@@ -16,7 +16,7 @@ _FORBIDDEN = re.compile(
     r"|SIGNATURE_DOES_NOT_MATCH|CredentialsNotLoaded|[Pp]ermission denied|no permission"
     r"|access denied"
 )
-_NO_BUCKET = re.compile("NoSuchBucket|NO_SUCH_BUCKET|Bucket '[^']*' not found")
+_NO_BUCKET = re.compile("NoSuchBucket|NO_SUCH_BUCKET|ContainerNotFound|Bucket '[^']*' not found")
 _AUTH_HINT = "Check the credentials (storage.auth, or the environment) and their permissions."
 _LOCAL_AUTH_HINT = "Change the permissions of the directory, or run as another user."
 _MAX_DETAIL = 500

@@ -54,7 +54,7 @@ class AwsAuth(Auth):
     Without `auth` the credentials come from the default credential chain of the AWS SDK.
     """
 
-    alternatives = (("access_key", "secret_key"),)
+    alternatives: ClassVar[tuple[tuple[str, ...], ...]] = (("access_key", "secret_key"),)
     requires = {"session_token": "access_key"}
 
     access_key: str | None = None

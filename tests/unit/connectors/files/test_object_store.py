@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +19,21 @@ from penstock.connectors.files.filesystem import open_storage
 from penstock.connectors.files.object_store import ArrowStorage
 from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
-from penstock.sdk import BatchId, Context, Read, object_store
+from penstock.sdk import Context, Read, object_store
 from servers.s3 import S3, Bucket
+from stored_files import ID, ROW, ids, make_sink, make_source, write
 
-ID = pa.schema([pa.field("id", pa.int64())])
-ROW = b'{"id": 1}\n'
 SECONDS = 20
 
 
 @pytest.fixture
 def source(bucket: Bucket, lines: Any) -> Callable[..., FilesSource]:
-    def source(name: str = "in", **options: Any) -> FilesSource:
-        given = {"path": f"{bucket.url}/{name}", "storage": bucket.server.storage, **options}
-        made = FilesSource(FilesSource.config_type.model_validate(given), Context("p", "n"))
-        made.format, made.columns = lines, ID
-        return made
-
-    return source
+    return partial(make_source, bucket, lines)
 
 
 @pytest.fixture
 def sink(bucket: Bucket, lines: Any) -> Callable[..., FilesSink]:
-    def sink(**options: Any) -> FilesSink:
-        given = {"path": f"{bucket.url}/out", "storage": bucket.server.storage, **options}
-        made = FilesSink(FilesSink.config_type.model_validate(given), Context("p", "n"))
-        made.format = lines
-        return made
-
-    return sink
+    return partial(make_sink, bucket, lines)
 
 
 @pytest.fixture
@@ -63,21 +50,6 @@ def silent(s3: S3) -> Iterator[None]:
     s3.gate.stop()
     s3.gate.resume()
     s3.gate.start()
-
-
-def ids(source: FilesSource) -> list[int]:
-    start = source.initial_offset()
-    end = source.latest_offset(start)
-    batches = [b for p in source.partitions(start, end) for b in source.read(p, Read())]
-    source.commit(end)
-    return [row["id"] for batch in batches for row in batch.to_pylist()]
-
-
-def write(sink: FilesSink, number: int, rows: list[dict[str, Any]], schema: pa.Schema = ID) -> None:
-    batch = BatchId("q", number)
-    writer = sink.writer(None, batch, 0, schema)
-    writer.write(pa.RecordBatch.from_pylist(rows, schema))
-    sink.commit(batch, [json.loads(json.dumps(writer.commit()))])
 
 
 @pytest.mark.parametrize(
@@ -342,8 +314,8 @@ def test_halves_of_credentials(source: Any, storage: dict[str, Any], said: str) 
         source(storage=storage)
 
 
-def test_storage_is_for_s3(source: Any) -> None:
-    for path in ("gs://bucket/x", "s3://bucket/x?region=eu-west-1"):
+def test_storage_excludes_parameters_and_other_systems(source: Any) -> None:
+    for path in ("hdfs://host/x", "s3://bucket/x?region=eu-west-1"):
         with pytest.raises(PlanError, match="the option storage excludes"):
             ids(source(path=path))
 

@@ -29,12 +29,12 @@ _FORMS = (
 """The forms of a path, and the scheme of its URL."""
 _CLOUDFLARE = "https://{}.r2.cloudflarestorage.com"
 _GOOGLE = Unsupported(
-    "set GOOGLE_APPLICATION_CREDENTIALS in the environment",
-    "credentials of Google Cloud Storage come from the environment",
+    "write the key to a file, and set storage.google_service_account_path",
+    "the key of a service account is a file",
 )
 _AZURE = Unsupported(
-    "remove the option, and use the default credentials of Azure in the environment",
-    "credentials of Azure come from the environment",
+    "set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET and AZURE_TENANT_ID in the environment",
+    "credentials of an application of Azure come from the environment",
 )
 
 
@@ -68,15 +68,16 @@ STORAGE: Rules = {
     **dict.fromkeys(
         [f"storage.{name}" for name in (
             "google_service_account", "google_service_account_path", "service_account",
-            "google_service_account_key", "google_application_credentials",
+            "google_application_credentials",
         )],
-        _GOOGLE,
+        Key("storage.auth.service_account"),
     ),
+    "storage.google_service_account_key": _GOOGLE,
+    "storage.azure_storage_account_name": Key("storage.account"),
+    "storage.azure_storage_account_key": Key("storage.auth.account_key"),
+    "storage.azure_storage_sas_key": Key("storage.auth.sas_token"),
     **dict.fromkeys(
-        [f"storage.{name}" for name in (
-            "azure_storage_account_name", "azure_storage_account_key", "azure_storage_sas_key",
-            "azure_storage_client_id", "azure_storage_client_secret", "azure_storage_tenant_id",
-        )],
+        [f"storage.azure_storage_{name}" for name in ("client_id", "client_secret", "tenant_id")],
         _AZURE,
     ),
 }  # fmt: skip

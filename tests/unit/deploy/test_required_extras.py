@@ -1,0 +1,45 @@
+"""The extras of pipelines whose files and state are in object stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock import app
+from penstock.deploy.extras import extras
+
+PIPELINE = """\
+name: shop
+runtime: {state: STATE}
+sources:
+  orders: {type: files, path: [in, "SOURCE"], schema: id LONG, format: json}
+sinks:
+  out: {type: SINK, from: orders, path: "TARGET", MORE}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, []),
+        ({"SOURCE": "gs://bucket/in"}, ["object_store"]),
+        ({"SOURCE": "s3://bucket/in"}, []),
+        ({"TARGET": "az://c/out", "MORE": "format: json, storage: {account: a}"}, ["object_store"]),
+        ({"SINK": "delta", "TARGET": "gs://b/t", "MORE": ""}, ["delta", "object_store"]),
+        ({"STATE": "gs://bucket/states"}, ["object_state"]),
+    ],
+    ids=["local", "source", "s3", "sink", "delta", "state"],
+)
+def test_extras_of_object_stores(
+    tmp_path: Path, values: dict[str, str], expected: list[str]
+) -> None:
+    default = {
+        "STATE": "states", "SOURCE": "more", "SINK": "files", "TARGET": "out",
+        "MORE": "format: json",
+    }  # fmt: skip
+    text = PIPELINE
+    for name, value in {**default, **values}.items():
+        text = text.replace(name, value)
+    (tmp_path / "shop.yaml").write_text(text)
+    assert extras(app.plan(tmp_path / "shop.yaml", env={})) == expected
