@@ -42,7 +42,7 @@ class WholeFileIO(PyArrowFileIO):
             super().delete(location)
 
     def _is_cloud(self, location: str) -> bool:
-        """Returns whether a file is in a store to which the option `storage` connects by obstore."""
+        """Returns whether the option `storage` connects by obstore to the store of a file."""
         return is_cloud(location) and self.properties.get(STORAGE) is not None
 
 
