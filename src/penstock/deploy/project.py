@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock import app
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
-from penstock.deploy.imported_files import module_files, with_imports
+from penstock.core.files.imported_files import module_files, with_imports
 from penstock.deploy.literal_secrets import check_literal_secrets
 from penstock.deploy.local_data import local_data_warnings
 from penstock.deploy.values import Value, texts

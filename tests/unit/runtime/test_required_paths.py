@@ -46,7 +46,7 @@ def plan_of(
 
 
 def paths_of(plan: Plan, directory: Path) -> Sequence[SharedPath]:
-    with required_paths(plan, directory / "lock", "id") as paths:
+    with required_paths(plan, directory / "lock", "id", is_served=False) as paths:
         assert all(path.where is not None for path in paths)
         return [path.shared for path in paths]
 
@@ -80,7 +80,7 @@ def test_files_of_sources_and_sinks(tmp_path: Path) -> None:
     (tmp_path / "in/a.json").write_text('{"id": 1}')
     source = "{type: files, path: 'in/*.json', format: json, schema: id INT}"
     plan = plan_of(tmp_path, source, sink="{type: sqlite, from: t, path: out/p.db, table: t}")
-    with required_paths(plan, tmp_path / "lock", "id") as paths:
+    with required_paths(plan, tmp_path / "lock", "id", is_served=False) as paths:
         read, written = (path.shared for path in paths)
         assert read.sample == str(tmp_path / "in/a.json") and not read.kept
         token = Path(written.sample)
@@ -92,7 +92,9 @@ def test_files_of_sources_and_sinks(tmp_path: Path) -> None:
 def test_two_sinks_of_one_directory(tmp_path: Path) -> None:
     first, second = (f"{{type: sqlite, from: t, path: out/{name}.db, table: t}}" for name in "ab")
     sink = f"{first}\n  other: {second}"
-    with required_paths(plan_of(tmp_path, sink=sink), tmp_path / "lock", "id") as paths:
+    with required_paths(
+        plan_of(tmp_path, sink=sink), tmp_path / "lock", "id", is_served=False
+    ) as paths:
         assert [path.shared.difference() for path in paths] == [None, None]
 
 
@@ -116,7 +118,7 @@ def test_each_required_path_that_an_executor_does_not_share_is_an_error(tmp_path
         tmp_path, ENDLESS, GROUPS,
         sink="{type: sqlite, from: t, path: out/p.db, table: t, mode: upsert}",
     )  # fmt: skip
-    with required_paths(plan, tmp_path / "lock", "id") as paths:
+    with required_paths(plan, tmp_path / "lock", "id", is_served=False) as paths:
         state, _ = paths
         executors: Any = Executors()
         with pytest.raises(StateError, match='transform "t"') as caught:
