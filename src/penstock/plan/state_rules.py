@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from penstock.core.errors import PlanError
 from penstock.core.location import Location
+from penstock.plan.executor_state import shared_state
 from penstock.plan.model import Plan
 from penstock.plan.node_errors import node_error
 from penstock.sdk.receiving import ReceivingSource
@@ -18,12 +19,15 @@ def executors_write_no_state(plan: Plan) -> Iterator[PlanError]:
     master = plan.spec.runtime.master
     if plan.location.url is None or master.partition("[")[0] == "local":
         return
-    stateful = [node.name for node in plan.nodes.values() if node.state is not None]
-    if stateful:
-        names = ", ".join(f'"{name}"' for name in stateful)
+    written = [
+        f'"{state.node.name}"'
+        for state in shared_state(plan)
+        if not isinstance(state.node.component, ReceivingSource)
+    ]
+    if written:
         yield PlanError(
-            f"the state of {names} is in files of the executors of {master}, and only files of the "
-            "driver are copied to an object store",
+            f"the state of {', '.join(written)} is in files of the executors of {master}, and only "
+            "files of the driver are copied to an object store",
             code=CODE, where=_where(plan),
             hint="Set runtime.state to a path that all machines share, such as NFS, or "
             "runtime.master to local[*].",

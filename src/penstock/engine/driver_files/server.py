@@ -26,12 +26,11 @@ from penstock.core.errors import PenstockError, StateError
 from penstock.core.files.durable import create_directory_durably, rename_durably, sync
 from penstock.core.files.private_files import open_private
 from penstock.engine.driver_files.client import READ, TABLE, WRITE, DriverFiles, keep_alive
+from penstock.plan.executor_state import serves_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ENCRYPTED = ("spark.network.crypto.enabled", "spark.ssl.enabled", "spark.ssl.rpc.enabled")
-"""The settings of Spark that encrypt its connections. Those of this server are not encrypted."""
 _HANDSHAKE_SECONDS = 30
 _MAX_REQUEST = 1 << 16
 _servers: list[FileServer] = []
@@ -131,10 +130,10 @@ class FileServer:
 def serving(session: SparkSession, root: Path) -> Iterator[bool]:
     """Serves the files below a directory to the tasks of a session.
 
-    Yields whether it does: not if Spark's connections are encrypted.
+    Yields whether it does (see `serves_state`).
     """
     conf = session.sparkContext.getConf()
-    if any(str(conf.get(name, "")).lower() == "true" for name in _ENCRYPTED):
+    if not serves_state(dict(conf.getAll())):
         yield False
         return
     host = str(conf.get("spark.driver.host"))
