@@ -12,7 +12,6 @@ from penstock.core.version import SPARK_VERSION, __version__
 from penstock.deploy.executors import Executors
 from penstock.deploy.extras import requirement
 from penstock.deploy.project import Project
-from penstock.deploy.shared_state import check_shared_state
 from penstock.plan.executor_state import shared_state
 
 DEFAULT_MASTER, DEFAULT_STATE = "spark://MASTER:7077", "/shared/penstock"
@@ -103,7 +102,6 @@ def _run(
     options: Options,
 ) -> Iterator[str]:
     """Yields the command of the run. The file may have a state directory of its own."""
-    check_shared_state(project.plan)
     given = {"runtime.master": master, "runtime.java": "system"}
     own_state = project.plan.pipeline.source_map.find(("runtime", "state"))
     if options.state is not None or own_state is None:

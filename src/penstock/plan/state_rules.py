@@ -10,15 +10,26 @@ from penstock.plan.executor_state import shared_state
 from penstock.plan.model import Plan
 from penstock.plan.node_errors import node_error
 from penstock.sdk.receiving import ReceivingSource
+from penstock.spec.runtime_models import Runtime
 
 CODE = "object-store-state"
 
 
+def executors_store_nothing(plan: Plan) -> bool:
+    """Returns whether a state is in an object store, and the tasks run on a cluster."""
+    return plan.location.url is not None and not is_local(plan.spec.runtime)
+
+
+def is_local(runtime: Runtime) -> bool:
+    """Returns whether the master is one of this machine."""
+    return runtime.master.partition("[")[0] == "local"
+
+
 def executors_write_no_state(plan: Plan) -> Iterator[PlanError]:
     """Checks that executors of a cluster write no state that is in an object store."""
-    master = plan.spec.runtime.master
-    if plan.location.url is None or master.partition("[")[0] == "local":
+    if not executors_store_nothing(plan):
         return
+    master = plan.spec.runtime.master
     written = [
         f'"{state.node.name}"'
         for state in shared_state(plan)

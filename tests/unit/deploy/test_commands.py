@@ -100,7 +100,7 @@ def test_a_state_in_an_object_store(said: Said, tmp_path: Path, target: str) -> 
     path.write_text(text.replace("SELECT id FROM a", window))
     image = ["--image", "registry.example.com/penstock:1"] if target == "k8s" else []
     code, _, error = said("deploy", target, path, *image)
-    assert code == 2 and "error[object-store-state]" in error and "s3://bucket/states/" in error
+    assert code == 2 and "error[object-store-state]" in error, error
     assert f"{path.name}:1" in error
     path.write_text(text)
     code, out, error = said("deploy", target, path, *image)

@@ -13,14 +13,12 @@ from penstock.deploy.kubernetes.deployment import (
     STATE,
     Deployment,
 )
-from penstock.deploy.shared_state import check_shared_state
 
 _CLAIM = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
 
 
 def run_settings(deployment: Deployment) -> dict[str, Any]:
     """Returns the document of the overlay: `runtime` alone."""
-    check_shared_state(deployment.project.plan)
     state = {"state": STATE} if deployment.claims_state else {}
     spark = spark_settings(deployment)
     return {"runtime": {"master": MASTER, "java": "system", **state, "spark": spark}}
