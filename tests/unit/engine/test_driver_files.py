@@ -58,7 +58,7 @@ def test_files_are_written_once(server: FileServer) -> None:
     assert path.stat().st_mode & 0o77 == 0
 
 
-def test_requests_that_the_driver_refuses(server: FileServer, tmp_path: Path) -> None:
+def test_requests_without_permission(server: FileServer, tmp_path: Path) -> None:
     outside = tmp_path / "secret"
     outside.write_text("secret")
     driver = server.address

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HANDSHAKE_SECONDS = 30
+_PAUSE_SECONDS = 0.1
+"""The time after a failure to accept a connection."""
 _MAX_REQUEST = 1 << 16
 _servers: list[FileServer] = []
 """The open servers of this process."""
@@ -48,24 +50,28 @@ class FileServer:
 
     def __init__(self, root: Path, host: str, bind: str) -> None:
         self.root, self.tables = root, dict[str, TableOfBatch]()
-        self._writing = threading.Lock()
-        self._listener = socket.create_server((bind, 0), backlog=128)
+        self._writing, self._closed = threading.Lock(), threading.Event()
+        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+        self._listener = socket.create_server((bind, 0), family=family, backlog=128)
         port = self._listener.getsockname()[1]
         self.address = DriverFiles(host, port, secrets.token_bytes(32))
         threading.Thread(target=self._accept, name="penstock-files", daemon=True).start()
 
     def close(self) -> None:
         """Accepts no more requests. Those in progress end."""
+        self._closed.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _accept(self) -> None:
-        while True:
+        """Accepts connections, also after a failure, as at the limit of open files."""
+        while not self._closed.is_set():
             try:
                 peer, _ = self._listener.accept()
             except OSError:
-                return
+                self._closed.wait(_PAUSE_SECONDS)
+                continue
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
     def _serve(self, peer: socket.socket) -> None:
@@ -136,8 +142,9 @@ def serving(session: SparkSession, root: Path) -> Iterator[bool]:
     if not serves_state(dict(conf.getAll())):
         yield False
         return
-    host = str(conf.get("spark.driver.host"))
-    server = FileServer(root, host, str(conf.get("spark.driver.bindAddress", host)))
+    host = str(conf.get("spark.driver.host")).strip("[]")
+    bind = str(conf.get("spark.driver.bindAddress", host)).strip("[]")
+    server = FileServer(root, host, bind)
     _servers.append(server)
     try:
         yield True
