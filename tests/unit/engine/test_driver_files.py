@@ -86,7 +86,7 @@ def test_the_state_of_an_updating_operator(
 ) -> None:
     """Tasks of other machines repeat a batch, and read the state from the driver."""
     directory = OperatorStateDirectory(server.root / "updating", 16)
-    for batch in range(30):
+    for batch in range(22):
         for _attempt in range(2):
             monkeypatch.setattr(files, "cache", files.RowCache())
             bucket = BucketFiles.of(directory.path, "op", batch, directory.before(batch))
@@ -96,13 +96,13 @@ def test_the_state_of_an_updating_operator(
             state.add(row)
             bucket.save(3, state, row, 1)
         directory.save(StateVersion(batch, 16, {"op": bucket.written()}, time=batch))
-    chain = directory.before(30).chains["op"][3]
-    assert chain[0].is_snapshot and chain[-1].rows == 30
+    chain = directory.before(22).chains["op"][3]
+    assert chain[0].is_snapshot and chain[-1].rows == 22
     path = directory.path / chain[-1].path
     path.write_bytes(path.read_bytes()[:-8])
     monkeypatch.setattr(files, "cache", files.RowCache())
     with pytest.raises(StateError, match="bytes instead of") as caught:
-        BucketFiles.of(directory.path, "op", 30, directory.before(30)).load(3)
+        BucketFiles.of(directory.path, "op", 22, directory.before(22)).load(3)
     assert caught.value.code == "corrupt-state"
 
 
