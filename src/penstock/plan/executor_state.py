@@ -5,16 +5,14 @@ The driver serves some of these files to executors that do not share the directo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from penstock.core.served_state import serves_state
 from penstock.plan.model import Plan, Query
 from penstock.plan.node import Node
 from penstock.sdk import Capability, ReceivingSource
 from penstock.sdk.data_frames import DataFrameSource
-
-_ENCRYPTED = ("spark.network.crypto.enabled", "spark.ssl.enabled", "spark.ssl.rpc.enabled")
-"""The settings that encrypt the connections of Spark."""
 
 
 class ExecutorState(NamedTuple):
@@ -46,14 +44,6 @@ def shared_state(plan: Plan) -> list[ExecutorState]:
     """Returns the content that requires a state directory that all machines share."""
     serves = serves_state(plan.spec.runtime.spark)
     return [state for state in executor_state(plan) if not (serves and state.is_served)]
-
-
-def serves_state(settings: Mapping[str, Any]) -> bool:
-    """Returns whether the driver serves files of the state, with these settings of Spark.
-
-    The connections of its server are not encrypted. It does not serve if those of Spark are.
-    """
-    return not any(str(settings.get(name, "")).lower() == "true" for name in _ENCRYPTED)
 
 
 def _content(node: Node, *, in_spark: bool) -> ExecutorState | None:

@@ -25,8 +25,8 @@ from penstock.core.error_codec import encode
 from penstock.core.errors import PenstockError, StateError
 from penstock.core.files.durable import create_directory_durably, rename_durably, sync
 from penstock.core.files.private_files import open_private
+from penstock.core.served_state import serves_state
 from penstock.engine.driver_files.client import READ, TABLE, WRITE, DriverFiles, keep_alive
-from penstock.plan.executor_state import serves_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
