@@ -36,6 +36,8 @@ def mark_updating(
     )
     updating: set[str] = set()
     for name, node in nodes.items():
+        if not _can_update(node, streams):
+            continue
         changes = any(inherited[input_].operation for input_ in node.inputs)
         needs_updates = node.stateful and (
             changes
@@ -44,11 +46,8 @@ def mark_updating(
                 and (not spark_keeps_groups or not _updates_in_spark(node, nodes, streams))
             )
         )
-        if _can_update(node, streams) and (
-            not updating.isdisjoint(node.inputs)
-            or needs_updates
-            or _drops_changes(inherited[name], inherited)
-        ):
+        follows = not updating.isdisjoint(node.inputs)
+        if follows or needs_updates or _drops_changes(inherited[name], inherited):
             updating.add(name)
     updating |= _feeding(updating, nodes, streams)
     updating |= _without_key(updating, inherited, streams)
