@@ -9,14 +9,16 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from command_line import CommandLine
+from servers.certificates import Authority
 from servers.spark import SparkCluster
+from servers.web import Web
 
 pytestmark = pytest.mark.spark
 
@@ -78,8 +80,62 @@ transforms:
 sinks:
   out: {type: files, from: checked, path: OUT, format: json}
 """
+GROUPS = """\
+name: groups
+runtime: {master: "MASTER", state: state}
+sources:
+  in: {type: files, path: NUMBERS, format: json, schema: n INT, max_size: 1KB, watch: true}
+  names:
+    type: files
+    path: names.json
+    format: json
+    schema: d INT, name STRING
+    primary_key: [d]
+    lookup: true
+transforms:
+  read: {type: python, from: in, per: row, function: "reading:transform", schema: n INT}
+  named: {type: sql, sql: "SELECT n, name FROM read JOIN names ON n % 5 = d"}
+  groups:
+    type: sql
+    sql: |
+      SELECT name, count(*) AS numbers, sum(c) AS total, max(c) AS most
+      FROM (SELECT n % 50 AS g, name, count(*) AS c FROM named GROUP BY n % 50, name)
+      GROUP BY name
+sinks:
+  out: {type: sqlite, from: groups, path: DATABASE, table: groups, mode: upsert}
+  pushed: {type: http, from: named, url: URL, framing: array, tls: {ca: Tests.root.pem}}
+"""
+"""Pipeline with a state, a lookup table, modules and a certificate that only the driver has."""
+READING = """\
+import os
+import signal
+from pathlib import Path
+
+from executors import executor
+
+def transform(row):
+    if row["n"] == 151 and os.environ.get("SPARK_EXECUTOR_DIRS"):
+        try:
+            Path("KILLED").touch(exist_ok=False)
+        except FileExistsError:
+            return row
+        os.kill(executor(), signal.SIGKILL)
+    return row
+"""
+EXECUTORS = """\
+import os
+from pathlib import Path
+
+def executor():
+    pid = os.getpid()
+    while b"java" not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\\0")[0]:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return pid
+"""
 BAD = 10
 GOOD = [number for number in range(300) if number % 30]
+GROUP_ROWS = {f"name{d}": (10, 80, 8) for d in range(5)}
+"""The rows of the pipeline `groups` after the numbers 0 to 399."""
 TOTAL_ROWS = {
     f"k{key}": (len(numbers), sum(numbers))
     for key in range(3)
@@ -151,7 +207,35 @@ def directory(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def ran(spark_cluster: SparkCluster, directory: Path) -> dict[str, Done]:
+def project(spark_cluster: SparkCluster, directory: Path) -> Iterator[Path]:
+    """A project with its state in a directory that executors do not have."""
+    project = spark_cluster.hidden / "project"
+    project.mkdir()
+    numbers, authority = directory / "numbers", Authority(project)
+    numbers.mkdir()
+    (numbers / "0.json").write_text(_numbers(0, 300))
+    names = (json.dumps({"d": d, "name": f"name{d}"}) for d in range(5))
+    (project / "names.json").write_text("\n".join(names))
+    with Web(certificate=authority.issue("web")) as web:
+        values = {
+            "MASTER": spark_cluster.url, "NUMBERS": f"{numbers}/*.json",
+            "DATABASE": str(directory / "groups.db"), "KILLED": str(directory / "killed-groups"),
+            "URL": f"https://127.0.0.1:{web.port}/kept/rows",
+        }  # fmt: skip
+        texts = {"groups.yaml": GROUPS, "reading.py": READING, "executors.py": EXECUTORS}
+        for name, text in texts.items():
+            for word, value in values.items():
+                text = text.replace(word, value)
+            (project / name).write_text(text)
+        yield project
+
+
+def _numbers(start: int, end: int) -> str:
+    return "".join(json.dumps({"n": number}) + "\n" for number in range(start, end))
+
+
+@pytest.fixture(scope="module")
+def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str, Done]:
     """The results of commands, by their words."""
     worker = spark_cluster.workers["node-b"]
     other = f"{spark_cluster.hidden}/other"
@@ -163,8 +247,13 @@ def ran(spark_cluster: SparkCluster, directory: Path) -> dict[str, Done]:
         f"dead list hidden/rows.yaml {ALL}",
     ]  # fmt: skip
     write = ["write", str(worker.path("other")), ""]
+    groups = str(project / "groups.yaml")
     words = [
         *(command.split() for command in commands),
+        ["run", groups, "--until-caught-up"],
+        ["write", str(directory / "numbers/1.json"), _numbers(300, 400)],
+        ["run", groups, "--until-caught-up", "--quiet"],
+        ["status", groups, "--json"],
         write,
         ["run", "hidden/rows.yaml", "--fresh"],
     ]
@@ -231,6 +320,20 @@ def test_a_pipeline_without_state_has_the_results_of_a_local_run(
     here, there = _dead_letters(dead), _dead_letters(ran[f"dead list hidden/rows.yaml {ALL}"])
     assert here == there and {node for node, _, _ in here} == set(FAILING)
     assert _counts(status) == _counts(ran["status hidden/rows.yaml --json"])
+
+
+def test_executors_share_no_path_with_the_driver(
+    ran: dict[str, Done], project: Path, directory: Path
+) -> None:
+    groups = project / "groups.yaml"
+    for options in ("--until-caught-up", "--until-caught-up --quiet"):
+        done = ran[f"run {groups} {options}"]
+        assert done.returncode == 0, done.stderr
+    assert (directory / "killed-groups").exists()
+    with closing(sqlite3.connect(directory / "groups.db")) as database:
+        rows = {name: tuple(rest) for name, *rest in database.execute("SELECT * FROM groups")}
+    assert rows == GROUP_ROWS
+    assert _counts(ran[f"status {groups} --json"])["pushed"] == (100, 0)
 
 
 def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:

@@ -21,9 +21,10 @@ pytestmark = pytest.mark.spark
 
 PIPELINE = """\
 name: small
-sources: {rows: {type: memory, rows: [{id: 1}], schema: id BIGINT}}
+sources: {rows: {type: http, listen: "localhost:8080", format: json, schema: id BIGINT}}
 sinks: {out: {type: blackhole, from: rows}}
 """
+"""Pipeline with a state that the executors share."""
 DRIVER = """\
 apiVersion: v1
 kind: Pod

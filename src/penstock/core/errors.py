@@ -51,7 +51,7 @@ class PenstockError(Exception):
     """
 
     default_code: ClassVar[str] = "error"
-    policy: ClassVar[ErrorPolicy] = ErrorPolicy(1, False, True, "error", 500)
+    policy: ErrorPolicy = ErrorPolicy(1, False, True, "error", 500)
 
     def __init__(
         self,
@@ -207,7 +207,10 @@ class Bug(PenstockError):
 
 
 class ValidationErrors(UserError):
-    """Several errors of the user's files, in the order of their locations."""
+    """Several errors, in the order of their locations.
+
+    Errors with one policy have it together. Others have that of an error of the user's files.
+    """
 
     default_code = "errors"
 
@@ -215,6 +218,9 @@ class ValidationErrors(UserError):
         count = len(errors)
         super().__init__(f"{count} error{'s' if count != 1 else ''}")
         self.errors = tuple(sorted(errors, key=_location_key))
+        policies = {error.policy for error in errors}
+        if len(policies) == 1:
+            self.policy = policies.pop()
 
     def __str__(self) -> str:
         texts = (f"{error.where}: {error}" if error.where else str(error) for error in self.errors)

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from penstock.core.files.carried_file import CarriedFile
 from penstock.core.path_permission import CODE, permitted_hint, rejected_within, rejection
 from penstock.core.permission_errors import not_permitted
 
@@ -117,3 +118,8 @@ LocatedPath = Annotated[str, BeforeValidator(require_permitted)]
 """A path as it is written, which is searched in the working directory and beside the file."""
 UserPath = Annotated[str, BeforeValidator(resolve)]
 """A path or URL; a relative path is relative to the file that contains it."""
+UserFile = Annotated[UserPath, AfterValidator(CarriedFile)]
+"""The path of a file that a component reads, such as a certificate or a schema.
+
+Its content travels to the executors of a cluster.
+"""

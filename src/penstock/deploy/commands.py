@@ -12,7 +12,7 @@ from penstock.core.version import SPARK_VERSION, __version__
 from penstock.deploy.executors import Executors
 from penstock.deploy.extras import requirement
 from penstock.deploy.project import Project
-from penstock.deploy.shared_state import check_shared_state
+from penstock.plan.executor_state import shared_state
 
 DEFAULT_MASTER, DEFAULT_STATE = "spark://MASTER:7077", "/shared/penstock"
 """Placeholders, which the user replaces."""
@@ -72,7 +72,7 @@ def _packages(project: Project, archive: bool) -> Iterator[str]:
     package = shlex.quote(requirement(project.plan))
     others = {*project.files, *project.secret_files} - set(project.pipeline_files)
     if others:
-        yield "# All machines need these files at the same path as this machine:"
+        yield "# This machine needs these files. Their content travels to the executors:"
         yield from (f"#   {project.root / path}" for path in sorted(others))
     if not archive:
         yield f"# On all machines: Python {version} and the same packages."
@@ -102,7 +102,6 @@ def _run(
     options: Options,
 ) -> Iterator[str]:
     """Yields the command of the run. The file may have a state directory of its own."""
-    check_shared_state(project.plan)
     given = {"runtime.master": master, "runtime.java": "system"}
     own_state = project.plan.pipeline.source_map.find(("runtime", "state"))
     if options.state is not None or own_state is None:
@@ -112,5 +111,13 @@ def _run(
     given |= {f"runtime.spark.{name}": value for name, value in settings.items()}
     lines = [shlex.join(["penstock", "run", *map(str, files)])]
     lines += [shlex.join(["--set", f"{name}={value}"]) for name, value in given.items()]
-    yield f"# Penstock {__version__}. The state is in a directory that all machines share."
+    yield f"# Penstock {__version__}. {_state_note(project)}"
     yield " \\\n  ".join([*lines, f"--listen {PORT}"])
+
+
+def _state_note(project: Project) -> str:
+    """Returns the requirement of the state directory."""
+    found = [state.node.label for state in shared_state(project.plan)]
+    if found:
+        return f"All machines share the directory of the state, for {', '.join(found)}."
+    return "The state is on this machine; the executors do not need its directory."

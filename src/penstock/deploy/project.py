@@ -9,12 +9,13 @@ from pathlib import Path
 
 from penstock import app
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
-from penstock.deploy.imported_files import module_files, with_imports
+from penstock.core.files.imported_files import module_files, with_imports
 from penstock.deploy.literal_secrets import check_literal_secrets
 from penstock.deploy.local_data import local_data_warnings
 from penstock.deploy.values import Value, texts
 from penstock.deploy.variables import RecordedVariables
 from penstock.plan.model import Plan
+from penstock.plan.state_rules import is_local
 from penstock.runtime.state.pipeline import STANDARD_INPUT
 from penstock.spec.front_end import language_of
 from penstock.spec.preprocessing import preprocessor_modules
@@ -28,6 +29,8 @@ SECRET_OPTIONS = frozenset({"key", "key_file", "creds", "service_account"})
 """The options whose file is a secret as a whole."""
 SECRET_SUFFIXES = frozenset({".key", ".p12", ".pfx", ".jks", ".keytab", ".creds"})
 _PRIVATE_KEY = b"PRIVATE KEY-----"
+_CLUSTER = "k8s://cluster"
+"""A master in place of a local one."""
 _DATA_OPTION = "path"
 """The option of connectors with the place of the rows themselves."""
 _DIRECTORY_OPTION = "include"
@@ -103,8 +106,14 @@ def _check_languages(paths: Sequence[Path]) -> None:
 
 
 def _plan(paths: Sequence[Path], variables: RecordedVariables) -> Plan:
-    """Returns the plan. Its errors are those without the values of missing variables."""
+    """Returns the plan. Its errors are those without the values of missing variables.
+
+    A state in an object store is planned for a cluster, whose executors do not write it.
+    """
     partial, errors = app.partial_plan(list(paths), env=variables)
+    if partial is not None and partial.plan.location.url and is_local(partial.plan.spec.runtime):
+        overrides = [f"runtime.master={_CLUSTER}"]
+        partial, errors = app.partial_plan(list(paths), overrides=overrides, env=variables)
     if errors and variables.unset:
         app.plan(list(paths))
     raise_all(errors)

@@ -14,6 +14,7 @@ from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.catalyst.variants import mark_variants
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.driver_files.server import server_of
 from penstock.engine.lookups.lookup_rows import apply_changes
 from penstock.engine.lookups.lookup_symbols import lookup_table
 from penstock.engine.lookups.lookup_table import LOOKUPS, LookupTask
@@ -136,10 +137,13 @@ class TableReader(BuildContext):
         spool = replace(task.spool, report_dead_letters=reports, by_content=True)
         task = replace(task, spool=spool)
         columns = table_columns(node, task.rows)
-        directory = str(checkpoint / LOOKUPS / node.name)
+        directory, server = checkpoint / LOOKUPS / node.name, server_of(checkpoint)
         lookup = LookupTask(
-            task, columns, lookup_operation(node), options.cache.ttl, directory, self.run_id
-        )
+            task, columns, lookup_operation(node), options.cache.ttl, str(directory), self.run_id,
+            None if server is None else server.address,
+        )  # fmt: skip
+        if server is not None:
+            server.tables[str(directory)] = lookup.table
         numbers = self.session.range(0, max(lookup.table(isolated=True).num_rows, 1), 1, 1)
         return mark_variants(numbers.mapInArrow(lookup, to_spark(columns)), columns)
 

@@ -28,6 +28,7 @@ from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.plan.side_outputs import check_side_outputs, observed_by
 from penstock.plan.sink_keys import key_rows_of_sinks
 from penstock.plan.state_location import locate_state
+from penstock.plan.state_rules import executors_store_nothing
 from penstock.plan.unbounded_state import find_unbounded_state
 from penstock.sdk import SideOutput, Sink, Source, registry
 from penstock.spec.graph import list_nodes
@@ -106,7 +107,9 @@ class _Planner:
             self.pipeline, nodes, (), self.state, self.location, dead_letter,
             tuple(self.pipeline.warnings), self.functions,
         )  # fmt: skip
-        nodes, lost_keys = key_rows_of_sinks(nodes, plan.streams)
+        nodes, lost_keys = key_rows_of_sinks(
+            nodes, plan.streams, spark_keeps_groups=not executors_store_nothing(plan)
+        )
         self.errors += lost_keys
         plan = replace(plan, nodes=nodes)
         plan = self._without_invalid_queries(plan)

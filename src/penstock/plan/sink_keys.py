@@ -19,13 +19,14 @@ from penstock.transforms.last_rows import TYPE, LastRows, LastRowsConfig
 
 
 def key_rows_of_sinks(
-    nodes: Mapping[str, Node], streams: frozenset[str]
+    nodes: Mapping[str, Node], streams: frozenset[str], *, spark_keeps_groups: bool
 ) -> tuple[dict[str, Node], list[PlanError]]:
     """Returns the nodes, marked, with a transform above each sink with a key of its own.
 
+    `spark_keeps_groups` is an argument of `mark_updating`.
     The errors are those of sinks whose changes have lost their key. These sinks are left out.
     """
-    marked = mark_updating(nodes, streams)
+    marked = mark_updating(nodes, streams, spark_keeps_groups=spark_keeps_groups)
     inherited = inherit(marked, streams)
     sinks = {name for name, node in inherited.items() if _has_own_key(node, inherited)}
     if not sinks:
@@ -38,7 +39,7 @@ def key_rows_of_sinks(
             node = replace(node, inputs=(rows.name,))
         keyed[name] = node
     streams |= keyed.keys() - nodes.keys()
-    marked = mark_updating(keyed, streams)
+    marked = mark_updating(keyed, streams, spark_keeps_groups=spark_keeps_groups)
     inherited = inherit(marked, streams)
     errors = list(_lost_keys(inherited, keyed.keys() - nodes.keys()))
     places = [error.where for error in errors]

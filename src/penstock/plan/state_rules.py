@@ -6,24 +6,39 @@ from collections.abc import Iterator
 
 from penstock.core.errors import PlanError
 from penstock.core.location import Location
+from penstock.plan.executor_state import shared_state
 from penstock.plan.model import Plan
 from penstock.plan.node_errors import node_error
 from penstock.sdk.receiving import ReceivingSource
+from penstock.spec.runtime_models import Runtime
 
 CODE = "object-store-state"
 
 
+def executors_store_nothing(plan: Plan) -> bool:
+    """Returns whether a state is in an object store, and the tasks run on a cluster."""
+    return plan.location.url is not None and not is_local(plan.spec.runtime)
+
+
+def is_local(runtime: Runtime) -> bool:
+    """Returns whether the master is one of this machine."""
+    return runtime.master.partition("[")[0] == "local"
+
+
 def executors_write_no_state(plan: Plan) -> Iterator[PlanError]:
     """Checks that executors of a cluster write no state that is in an object store."""
-    master = plan.spec.runtime.master
-    if plan.location.url is None or master.partition("[")[0] == "local":
+    if not executors_store_nothing(plan):
         return
-    stateful = [node.name for node in plan.nodes.values() if node.state is not None]
-    if stateful:
-        names = ", ".join(f'"{name}"' for name in stateful)
+    master = plan.spec.runtime.master
+    written = [
+        f'"{state.node.name}"'
+        for state in shared_state(plan)
+        if not isinstance(state.node.component, ReceivingSource)
+    ]
+    if written:
         yield PlanError(
-            f"the state of {names} is in files of the executors of {master}, and only files of the "
-            "driver are copied to an object store",
+            f"the state of {', '.join(written)} is in files of the executors of {master}, and only "
+            "files of the driver are copied to an object store",
             code=CODE, where=_where(plan),
             hint="Set runtime.state to a path that all machines share, such as NFS, or "
             "runtime.master to local[*].",

@@ -21,8 +21,13 @@ from penstock.plan.operation_columns import inherit
 from penstock.sdk import Capability
 
 
-def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
-    """Returns the nodes with a mark on the updating ones. `nodes` are in topological order."""
+def mark_updating(
+    nodes: Mapping[str, Node], streams: frozenset[str], *, spark_keeps_groups: bool
+) -> dict[str, Node]:
+    """Returns the nodes with a mark on the updating ones. `nodes` are in topological order.
+
+    With `spark_keeps_groups` Spark computes groups as a stream where it can, and keeps their state.
+    """
     inherited = inherit(nodes, streams)
     bounded = all(
         node.source.is_bounded()
@@ -31,15 +36,18 @@ def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[st
     )
     updating: set[str] = set()
     for name, node in nodes.items():
+        if not _can_update(node, streams):
+            continue
         changes = any(inherited[input_].operation for input_ in node.inputs)
-        if _can_update(node, streams) and (
-            not updating.isdisjoint(node.inputs)
+        needs_updates = node.stateful and (
+            changes
             or (
-                node.stateful
-                and (changes or (not bounded and _needs_updates(node, nodes, streams)))
+                not (bounded or _is_computed_by_spark(node, nodes))
+                and (not spark_keeps_groups or not _updates_in_spark(node, nodes, streams))
             )
-            or _drops_changes(inherited[name], inherited)
-        ):
+        )
+        follows = not updating.isdisjoint(node.inputs)
+        if follows or needs_updates or _drops_changes(inherited[name], inherited):
             updating.add(name)
     updating |= _feeding(updating, nodes, streams)
     updating |= _without_key(updating, inherited, streams)
@@ -138,12 +146,15 @@ def _can_update(node: Node, streams: frozenset[str]) -> bool:
     )
 
 
-def _needs_updates(node: Node, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
-    """Returns whether Spark cannot compute a stateful transform of unbounded rows as a stream."""
+def _is_computed_by_spark(node: Node, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether Spark computes the final rows of a stateful transform as a stream."""
     assert node.state is not None
-    if node.state.only_joins or is_final(node.name, nodes):
-        return False
-    return not updates_as_stream(node.name, nodes, streams) or not _upserted(node.name, nodes)
+    return node.state.only_joins or is_final(node.name, nodes)
+
+
+def _updates_in_spark(node: Node, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
+    """Returns whether Spark computes the new results of a stateful transform as a stream."""
+    return updates_as_stream(node.name, nodes, streams) and _upserted(node.name, nodes)
 
 
 def _upserted(name: str, nodes: Mapping[str, Node]) -> bool:

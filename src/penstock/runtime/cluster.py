@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.core.files.carried_file import carrying
 from penstock.core.log import Log
+from penstock.engine.driver_files.server import serving
 from penstock.engine.reports.inbox import receiving
 from penstock.engine.spark_session.cluster import is_local
 from penstock.engine.spark_session.executors import Executors
@@ -35,14 +37,21 @@ def executors_of(
         yield lambda: None
         return
     with (
-        required_paths(plan, state.lock, state.id()) as required,
+        carrying(),
         receiving(spark, state.root),
+        serving(spark, state.root) as is_served,
+        required_paths(plan, state.lock, state.id(), is_served=is_served) as required,
     ):
         paths = [path.shared for path in required]
         with share_paths(spark, state_path(state.lock), paths):
             yield partial(check_executors, Executors(spark, paths, log), required)
 
 
-def reports_of(spark: SparkSession, state: Path) -> AbstractContextManager[None]:
-    """Receives the reports of tasks of a cluster to a state directory."""
-    return nullcontext() if is_local(spark) else receiving(spark, state)
+@contextmanager
+def reports_of(spark: SparkSession, state: Path) -> Iterator[None]:
+    """Receives the reports of tasks of a cluster to a state directory, and sends them files."""
+    if is_local(spark):
+        yield
+        return
+    with carrying(), receiving(spark, state):
+        yield

@@ -1,14 +1,15 @@
 """Paths that the tasks of a plan open, and that the executors of a cluster must share.
 
 Sources, SQL, Python and sinks of other systems need none of them: their reports travel with the
-results of tasks. The state of queries and local files do.
+results of tasks. The driver serves the state of updating queries and lookup tables. Local files,
+and the state that Spark writes, are at paths.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -18,11 +19,11 @@ from penstock.core.errors import PenstockError, raise_all
 from penstock.core.location import Location
 from penstock.engine.spark_session.executors import Executors
 from penstock.engine.spark_session.shared_paths import SharedPath
+from penstock.plan.executor_state import executor_state
 from penstock.plan.local_data import local_data
-from penstock.plan.model import Plan, Query
+from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.sdk import Capability, ReceivingSource
-from penstock.sdk.data_frames import DataFrameSource
+from penstock.sdk import Capability
 
 _STATE_HINT = (
     "Set runtime.state to a path that all machines of the cluster share, such as NFS, and run the "
@@ -40,13 +41,16 @@ class RequiredPath(NamedTuple):
 
 
 @contextmanager
-def required_paths(plan: Plan, lock: Path, identity: str) -> Iterator[list[RequiredPath]]:
+def required_paths(
+    plan: Plan, lock: Path, identity: str, *, is_served: bool
+) -> Iterator[list[RequiredPath]]:
     """Yields the paths that executors must share. Creates a file in directories of sinks meanwhile.
 
-    `identity` is the ID of the state directory, so that a run replaces the files of a killed run.
+    With `is_served` the driver serves files of the state directory. `identity` is the ID of that
+    directory, so that a run replaces the files of a killed run.
     """
     token = f".penstock-{identity}"
-    required = list(_state_paths(plan, lock))
+    required = list(_state_paths(plan, lock, is_served=is_served))
     made: set[Path] = set()
     try:
         for node, _, paths in local_data(plan):
@@ -58,7 +62,7 @@ def required_paths(plan: Plan, lock: Path, identity: str) -> Iterator[list[Requi
                     if sample in made or _make(sample):
                         made.add(sample)
                         required.append(_data_path(node, path, sample, kept=True))
-                elif _is_read_by_tasks(node):
+                elif _is_read_by_tasks(node, is_served=is_served):
                     required.append(_data_path(node, path, _sample(path)))
         yield required
     finally:
@@ -88,57 +92,25 @@ def state_path(lock: Path) -> SharedPath:
     )  # fmt: skip
 
 
-def _state_paths(plan: Plan, lock: Path) -> Iterator[RequiredPath]:
+def _state_paths(plan: Plan, lock: Path, *, is_served: bool) -> Iterator[RequiredPath]:
     """Yields the state directory for each node whose tasks use files there."""
-    streaming = {name for query in plan.queries for name in query.stream_nodes}
-    updating = {name for query in plan.queries for name in _with_updating_state(plan, query)}
-    for node in plan.nodes.values():
-        found = _content_in_state(node, node.name in streaming)
-        if node.name in updating:
-            found = "the state of an updating query", ""
-        if found is not None:
-            content, instead = found
+    for state in executor_state(plan):
+        if not (is_served and state.is_served):
             message = (
                 f"the executors do not share the state directory {lock.parent}, in which "
-                f"{node.label} keeps {content}"
+                f"{state.node.label} keeps {state.content}"
             )
-            hint = f"{_STATE_HINT}{instead}."
+            hint = f"{_STATE_HINT}{state.instead}."
             path = SharedPath.on_driver(lock, message, "state-not-shared", hint, kept=True)
-            yield RequiredPath(path, node.where)
+            yield RequiredPath(path, state.node.where)
 
 
-def _content_in_state(node: Node, in_stream: bool) -> tuple[str, str] | None:
-    """Returns the content of a node in the state directory, and the hint of an alternative.
-
-    A transform that is computed once for the whole input keeps no state.
-    """
-    if isinstance(node.component, ReceivingSource):
-        return "received messages", ", or send the messages to a broker such as Kafka"
-    if isinstance(node.component, DataFrameSource):
-        return "the rows that Spark has read", ""
-    if node.in_state:
-        return "its rows", ""
-    if node.lookup is not None and not node.can(Capability.LOOKUP_BY_KEY):
-        return "its rows", ", or read the table once by static: true"
-    if node.stateful and in_stream:
-        return "the state of a query", ""
-    if node.batch_function is not None and node.batch_function.carries_rows:
-        return "rows for the next batch", ""
-    return None
-
-
-def _with_updating_state(plan: Plan, query: Query) -> Sequence[str]:
-    """Returns the nodes with the state of an updating query: those with groups or joins, if any."""
-    if not query.updating:
-        return ()
-    nodes = [plan.nodes[name] for name in (*query.stream_nodes, *query.batch_nodes)]
-    updating = [node for node in nodes if node.updating] or nodes
-    return [node.name for node in updating if node.stateful] or [node.name for node in updating]
-
-
-def _is_read_by_tasks(node: Node) -> bool:
-    """Returns whether tasks read a source. The driver reads static tables."""
-    return node.kind == "source" and (not node.static or node.lookup is not None)
+def _is_read_by_tasks(node: Node, *, is_served: bool) -> bool:
+    """Returns whether tasks read a source. The driver reads static tables, and those it serves."""
+    if node.kind != "source" or not node.static:
+        return node.kind == "source"
+    by_key = node.can(Capability.LOOKUP_BY_KEY)
+    return node.lookup is not None and (by_key or not is_served)
 
 
 def _data_path(node: Node, path: str, sample: Path, *, kept: bool = False) -> RequiredPath:

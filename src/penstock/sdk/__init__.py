@@ -21,7 +21,7 @@ from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.clients import ClientPool
 from penstock.sdk.component import SDK_VERSION, Component, Context
-from penstock.sdk.config import Config, UserPath
+from penstock.sdk.config import Config, UserFile, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.lookup import LookupSource
 from penstock.sdk.operations import Changes, Operation
@@ -50,7 +50,8 @@ __all__ = [
     "PositiveDuration", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError",
     "Records", "Rejected", "Rejects", "Relation", "ReplayableSource", "Retry", "SchemaChanges",
     "Secret", "SideOutput", "Sink", "Source", "StartAt", "State", "Transform", "Transient",
-    "UserPath", "Writer", "bisect_failures", "compare_schemas", "plugin", "report_retry",
+    "UserFile", "UserPath", "Writer", "bisect_failures", "compare_schemas", "plugin",
+    "report_retry",
 ]  # fmt: skip
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from penstock.core.paths import ConfigStr, UserPath
+from penstock.core.paths import ConfigStr, UserFile, UserPath
 
-__all__ = ["Config", "ConfigStr", "RegularExpression", "UserPath"]
+__all__ = ["Config", "ConfigStr", "RegularExpression", "UserFile", "UserPath"]
 
 
 def _check_regular_expression(text: str) -> str:

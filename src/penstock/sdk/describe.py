@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, SecretStr
 from pydantic_core import to_jsonable_python
 
-from penstock.core.paths import UserPath
+from penstock.core.paths import UserFile, UserPath
 from penstock.core.units import ByteSize, Duration, PositiveDuration, duration_text, size_text
 from penstock.sdk import registry
 from penstock.sdk.capability import Capability
@@ -34,7 +34,7 @@ SHARED: Mapping[Kind, type[BaseModel]] = {
 }  # fmt: skip
 _ALIAS_NAMES: list[tuple[Any, str]] = [
     (Duration, "duration"), (PositiveDuration, "duration"), (ByteSize, "size"), (UserPath, "path"),
-    (NameList, "name or list of names"),
+    (UserFile, "path"), (NameList, "name or list of names"),
 ]  # fmt: skip
 _TYPE_NAMES: dict[Any, str] = {
     str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything",

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError, raise_all
 from penstock.core.text import shorten
-from penstock.sdk import Config, Failure, RecordError, Rejected, Transform, UserPath
+from penstock.sdk import Config, Failure, RecordError, Rejected, Transform, UserFile
 from penstock.sdk.columns.checks import check_column
 from penstock.sdk.columns.row_json import row_payload
 from penstock.transforms.payloads import is_payload
@@ -22,7 +22,7 @@ _MOST = 5
 
 
 class JsonSchemaConfig(Config):
-    schema_file: UserPath
+    schema_file: UserFile
     """The file of the JSON Schema."""
     column: str | None = None
     """The column with the JSON text to validate. By default the row is validated, as JSON: times

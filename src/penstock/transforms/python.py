@@ -31,6 +31,7 @@ from penstock.sdk.columns.json_text import parsed_value
 from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
 from penstock.sdk.forked_calls import call_forked
+from penstock.transforms.carried_modules import CarriedModules
 from penstock.transforms.python_code import import_function, load_code, module_path
 from penstock.transforms.python_config import PythonConfig
 from penstock.transforms.python_options import option_errors
@@ -74,6 +75,10 @@ class Python(Transform[PythonConfig]):
 
     _call: Callable[..., Any] | None = None
     _instance: Any = None
+
+    def __init__(self, config: PythonConfig, context: Context | None = None) -> None:
+        super().__init__(config, context)
+        self._modules = CarriedModules(config.function, self.context.base)
 
     @property
     def deterministic(self) -> bool:  # type: ignore[override]
@@ -187,7 +192,7 @@ class Python(Transform[PythonConfig]):
         """Returns the function or class. Raises PlanError."""
         if self.config.code is not None:
             return load_code(self.config.code, self.config.function, self.context.node)
-        return import_function(self.config.function, self.context.base)
+        return import_function(self.config.function, self._modules.base)
 
     def _row_results(
         self, call: Callable[..., Any], batch: pa.RecordBatch

@@ -56,6 +56,7 @@ def test_the_chart_has_the_same_objects(tmp_path: Path) -> None:
             "memoryOverhead": f"{deployment.executors.overhead_mib}m",
         },
     }  # fmt: skip
+    values["state"] = {"shared": deployment.shares_state}
     (tmp_path / "values.json").write_text(json.dumps(values))
     command = [str(HELM), "template", "shop", str(CHART), "--namespace", "streams"]
     command += ["--values", str(tmp_path / "values.json")]

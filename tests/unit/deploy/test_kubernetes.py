@@ -18,6 +18,7 @@ from penstock.core.errors import PenstockError
 from penstock.deploy.executors import Executors
 from penstock.deploy.kubernetes.deployment import Deployment
 from penstock.deploy.kubernetes.manifests import manifests, secret_command, to_yaml
+from penstock.deploy.kubernetes.settings import run_settings
 from penstock.deploy.project import Project, read_project
 
 Objects = dict[tuple[str, str], Any]
@@ -27,6 +28,25 @@ name: small
 sources: {rows: {type: memory, rows: [{id: 1}], schema: id BIGINT}}
 sinks: {out: {type: blackhole, from: rows}}
 """
+STATES = {
+    "lookup": """\
+name: small
+sources:
+  rows: {type: generate, rate: 1, fields: {id: sequence}}
+  names: {type: files, path: names.json, format: json, schema: id BIGINT, primary_key: [id],
+          lookup: true}
+transforms: {t: {type: sql, sql: "SELECT rows.id FROM rows JOIN names ON rows.id = names.id"}}
+sinks: {out: {type: blackhole, from: t}}
+""",
+    "window": """\
+name: small
+sources:
+  rows: {type: generate, rate: 1, fields: {t: timestamp}, watermark: {column: t, delay: 1 s}}
+transforms:
+  t: {type: sql, sql: "SELECT count(*) AS n FROM rows GROUP BY window(t, '1 minute')"}
+sinks: {out: {type: blackhole, from: t}}
+""",
+}
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +177,42 @@ def test_the_settings_are_those_of_a_run(objects: Objects, tmp_path: Path) -> No
     assert spark["kubernetes.container.image"] == "example.com/penstock:1"
     assert [spark[f"executor.{n}"] for n in ("instances", "cores", "memory")] == ["3", "2", "4096m"]
     assert spark["executor.memoryOverhead"] == f"{512 + 2 * 512 + 409}m"
-    claim = "kubernetes.executor.volumes.persistentVolumeClaim.state"
-    assert spark[f"{claim}.mount.path"] == "/state"
-    templates = objects["StatefulSet", "shop"]["spec"]["volumeClaimTemplates"]
-    assert templates[0]["spec"]["accessModes"] == ["ReadWriteMany"]
-    assert spark[f"{claim}.options.claimName"] == f"{templates[0]['metadata']['name']}-shop-0"
+
+
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [
+        ("", "ReadWriteOnce"),
+        ("runtime: {spark: {spark.network.crypto.enabled: true}}", "ReadWriteOnce"),
+        ("runtime: {state: 's3://bucket/states'}", None),
+        ("runtime: {state: own}", "ReadWriteOnce"),
+        ("lookup", "ReadWriteOnce"),
+        ("lookup\nruntime: {spark: {spark.network.crypto.enabled: true}}", "ReadWriteMany"),
+        ("window", "ReadWriteMany"),
+    ],
+)
+def test_the_claim_is_that_of_the_state(options: str, mode: str | None, tmp_path: Path) -> None:
+    pipeline = tmp_path / "small.yaml"
+    kind, _, rest = options.rpartition("\n") if "\n" in options else (options, "", "")
+    pipeline.write_text(STATES.get(kind, SMALL) + (options if kind not in STATES else rest))
+    (tmp_path / "names.json").write_text("{}")
+    project = read_project([pipeline], {})
+    deployment = Deployment(project, "shop", "streams", "e.com/penstock:1", Executors())
+    (driver,) = (each["spec"] for each in manifests(deployment) if each["kind"] == "StatefulSet")
+    claims = driver.get("volumeClaimTemplates", [])
+    assert [claim["spec"]["accessModes"] for claim in claims] == ([[mode]] if mode else [])
+    mounts = driver["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert ("/state" in [each["mountPath"] for each in mounts]) == (mode is not None)
+    runtime = run_settings(deployment)["runtime"]
+    assert runtime.get("state") == ("/state" if mode else None)
+    claim = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
+    found = [
+        runtime["spark"].get(f"{claim}.{name}") for name in ("mount.path", "options.claimName")
+    ]
+    is_shared = mode == "ReadWriteMany"
+    assert found == (
+        ["/state", f"{claims[0]['metadata']['name']}-shop-0"] if is_shared else [None] * 2
+    )
 
 
 def executor_pod(objects: Objects) -> Any:

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 from pyspark import TaskContext
 
-from penstock.core.errors import StateError
+from penstock.core.errors import StateError, UserError
 from penstock.engine.sinks.sink_failures import SinkReport
-from penstock.engine.spark_session.executors import _probe, _without_packages, versions
+from penstock.engine.spark_session.executors import _probe, _without_packages
 from penstock.engine.spark_session.shared_paths import SharedPath, verify_paths
+from penstock.engine.spark_session.versions import versions
 from penstock.engine.tasks.dead_letter_writer import Spool
 
 
 class Task:
     def __init__(self, **expected: Any) -> None:
-        self.expected = json.dumps({"host": "driver-host", **expected})
+        self.expected = json.dumps({"host": "driver-host", "versions": versions(), **expected})
 
     def getLocalProperty(self, name: str) -> str | None:
         return self.expected if name == "penstock.paths" else None
@@ -64,6 +65,19 @@ def test_a_task_on_another_disk_does_not_need_the_state(
     spool = Spool("p", "q", "n", "sink", directory=str(tmp_path / "spool"))
     spool.begin(1, 1)
     assert SinkReport.begin(spool, 0, 1).path is None
+
+
+def test_a_task_of_an_executor_that_joined_later_with_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = {"versions": {**versions(), "PyArrow": "1.2"}, "required": []}
+    task: Any = Task(state=asdict(shared(tmp_path)), **expected)
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
+    spool = Spool("p", "q", "n", "sink", directory=str(tmp_path / "spool"))
+    with pytest.raises(UserError, match="other versions") as caught:
+        spool.begin(1, 1)
+    assert caught.value.code == "other-versions"
+    assert (caught.value.detail or "").endswith("driver on driver-host: PyArrow 1.2")
 
 
 def test_the_reason_of_a_difference(tmp_path: Path) -> None:

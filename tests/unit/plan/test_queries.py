@@ -332,3 +332,24 @@ def test_a_join_of_hidden_windows_below_groups_names_the_views(tmp_path: Path) -
         script.write_text(table + text)
         (query,) = app.plan(script).queries
         assert query.updating and len(query.stream_nodes) == 3
+
+
+@pytest.mark.parametrize(
+    ("runtime", "updating"),
+    [
+        ({"master": "spark://node:7077", "state": "s3://bucket/states"}, True),
+        ({"master": "spark://node:7077"}, False),
+        ({"master": "local[2]", "state": "s3://bucket/states"}, False),
+    ],
+)
+def test_groups_of_a_cluster_are_in_an_object_store(
+    runtime: dict[str, str], updating: bool, tmp_path: Path
+) -> None:
+    document = {
+        "runtime": runtime,
+        "sources": {"a": {"type": "generate", "rate": 1, "fields": {"n": "sequence"}}},
+        "transforms": {"t": sql("SELECT n, count(*) AS c FROM a GROUP BY n")},
+        "sinks": {"out": upserts("t")},
+    }
+    plan = planned(tmp_path, document)
+    assert (plan.nodes["t"].updating, plan.queries[0].updating) == (updating, updating)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import app
-from penstock.core.errors import StateError
+from penstock.core.errors import StateError, ValidationErrors
 from penstock.engine.spark_session.shared_paths import SharedPath
 from penstock.plan.model import Plan
 from penstock.runtime.required_paths import check_executors, required_paths
@@ -45,8 +45,8 @@ def plan_of(
     return app.plan(file)
 
 
-def paths_of(plan: Plan, directory: Path) -> Sequence[SharedPath]:
-    with required_paths(plan, directory / "lock", "id") as paths:
+def paths_of(plan: Plan, directory: Path, *, is_served: bool = False) -> Sequence[SharedPath]:
+    with required_paths(plan, directory / "lock", "id", is_served=is_served) as paths:
         assert all(path.where is not None for path in paths)
         return [path.shared for path in paths]
 
@@ -70,8 +70,11 @@ def test_a_pipeline_without_state_requires_no_path(sql: str, tmp_path: Path) -> 
 def test_a_node_with_files_in_the_state_directory(
     node: str, changed: dict[str, str], tmp_path: Path
 ) -> None:
-    (path,) = paths_of(plan_of(tmp_path, **changed), tmp_path)
+    plan = plan_of(tmp_path, **changed)
+    (path,) = paths_of(plan, tmp_path)
     assert node in path.message and path.kept
+    served = paths_of(plan, tmp_path, is_served=True)
+    assert served == ([] if "updating" in node else [path])
     assert (path.sample, path.code) == (str(tmp_path / "lock"), "state-not-shared")
 
 
@@ -80,7 +83,7 @@ def test_files_of_sources_and_sinks(tmp_path: Path) -> None:
     (tmp_path / "in/a.json").write_text('{"id": 1}')
     source = "{type: files, path: 'in/*.json', format: json, schema: id INT}"
     plan = plan_of(tmp_path, source, sink="{type: sqlite, from: t, path: out/p.db, table: t}")
-    with required_paths(plan, tmp_path / "lock", "id") as paths:
+    with required_paths(plan, tmp_path / "lock", "id", is_served=False) as paths:
         read, written = (path.shared for path in paths)
         assert read.sample == str(tmp_path / "in/a.json") and not read.kept
         token = Path(written.sample)
@@ -92,7 +95,9 @@ def test_files_of_sources_and_sinks(tmp_path: Path) -> None:
 def test_two_sinks_of_one_directory(tmp_path: Path) -> None:
     first, second = (f"{{type: sqlite, from: t, path: out/{name}.db, table: t}}" for name in "ab")
     sink = f"{first}\n  other: {second}"
-    with required_paths(plan_of(tmp_path, sink=sink), tmp_path / "lock", "id") as paths:
+    with required_paths(
+        plan_of(tmp_path, sink=sink), tmp_path / "lock", "id", is_served=False
+    ) as paths:
         assert [path.shared.difference() for path in paths] == [None, None]
 
 
@@ -107,18 +112,35 @@ def test_the_sample_of_a_source(path: str, sample: str | None, tmp_path: Path) -
     assert found == ([] if sample is None else [str(tmp_path / sample)])
 
 
+def test_the_driver_serves_lookup_tables(tmp_path: Path) -> None:
+    names = "path: names.json, format: json, schema: id INT, primary_key: [id], lookup: true"
+    (tmp_path / "names.json").write_text("{}")
+    source = f"{GENERATE}\n  names: {{type: files, {names}}}"
+    plan = plan_of(tmp_path, source, "SELECT in.* FROM in JOIN names ON in.id = names.id")
+    state, data = paths_of(plan, tmp_path)
+    assert 'source "names" (type: files) keeps its rows' in state.message
+    assert data.sample == str(tmp_path / "names.json")
+    assert paths_of(plan, tmp_path, is_served=True) == []
+
+
 def test_each_required_path_that_an_executor_does_not_share_is_an_error(tmp_path: Path) -> None:
     class Executors:
         def await_ready(self) -> dict[SharedPath, list[str]]:
-            return {state.shared: ["executor on a, driver on b: no such file"]}
+            return {path.shared: ["executor on a, driver on b: no such file"] for path in unshared}
 
     plan = plan_of(
         tmp_path, ENDLESS, GROUPS,
         sink="{type: sqlite, from: t, path: out/p.db, table: t, mode: upsert}",
     )  # fmt: skip
-    with required_paths(plan, tmp_path / "lock", "id") as paths:
-        state, _ = paths
+    with required_paths(plan, tmp_path / "lock", "id", is_served=False) as paths:
+        unshared = paths
         executors: Any = Executors()
+        with pytest.raises(ValidationErrors) as several:
+            check_executors(executors, paths)
+        codes = {error.code: error.policy.exit_code for error in several.value.errors}
+        assert codes == {"state-not-shared": 4, "path-not-shared": 4}
+        assert several.value.policy.exit_code == 4
+        unshared = paths[:1]
         with pytest.raises(StateError, match='transform "t"') as caught:
             check_executors(executors, paths)
     assert caught.value.where == plan.nodes["t"].where and "executor on a" in str(

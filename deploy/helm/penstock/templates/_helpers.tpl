@@ -84,8 +84,10 @@ runtime:
     spark.kubernetes.executor.disableConfigMap: "true"
     spark.kubernetes.executor.useDriverPodIP: "false"
     spark.kubernetes.executor.podTemplateFile: /etc/penstock/executor-pod.yaml
+    {{- if .Values.state.shared }}
     spark.kubernetes.executor.volumes.persistentVolumeClaim.state.options.claimName: state-{{ .Release.Name }}-0
     spark.kubernetes.executor.volumes.persistentVolumeClaim.state.mount.path: /state
+    {{- end }}
     {{- with .Values.spark }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

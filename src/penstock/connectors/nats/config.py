@@ -20,7 +20,7 @@ from penstock.sdk import (
     ReceivingConfig,
     Secret,
     StartAt,
-    UserPath,
+    UserFile,
 )
 from penstock.sdk.columns.template import KeyTemplate, Template
 from penstock.sdk.network.address import url_validator
@@ -50,7 +50,7 @@ class NatsAuth(Auth):
     """The seed of an nkey (`SU...`), which signs the server's challenge."""
     jwt: Secret | None = None
     """The user JWT. `nkey` is the seed of the user's nkey."""
-    creds: UserPath | None = None
+    creds: UserFile | None = None
     """A credentials file (`.creds`) with a user JWT and the seed of its nkey."""
 
 

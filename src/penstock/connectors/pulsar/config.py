@@ -15,7 +15,7 @@ from penstock.sdk import (
     ReceivingConfig,
     Secret,
     StartAt,
-    UserPath,
+    UserFile,
 )
 from penstock.sdk.columns.template import KeyTemplate, Template
 from penstock.sdk.network.auth import Auth
@@ -34,7 +34,7 @@ class OAuth2(Auth):
 
     issuer_url: str
     """The URL of the issuer."""
-    key_file: UserPath | None = None
+    key_file: UserFile | None = None
     """A JSON file with `client_id` and `client_secret`."""
     client_id: str | None = None
     """The client ID."""

@@ -15,6 +15,7 @@ STATE_CODES: Mapping[str, str] = {
     "corrupt-state": "A file in the state directory is corrupt.",
     "dead-letters": "A run produced more dead letters than allowed.",
     "disk-full": "A disk is full.",
+    "driver-unreachable": "An executor cannot connect to the driver.",
     "error": "An error without a code of its own occurred.",
     "failed-open": "A transform cannot be opened in a worker process.",
     "fixed-partitions": "Spark cannot repartition the state of a query.",

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.deploy.executors import Executors
 from penstock.deploy.kubernetes.names import keys
 from penstock.deploy.project import Project
+from penstock.plan.executor_state import shared_state
 
 DRIVER_PORT, BLOCK_PORT, METRICS_PORT = 7078, 7079, 9090
 PROJECT, SETTINGS, STATE, SECRETS = "/pipeline", "/etc/penstock", "/state", "/etc/penstock-secrets"
@@ -46,6 +47,16 @@ class Deployment:
     def claim(self) -> str:
         """The claim that the StatefulSet makes for its first pod."""
         return f"{_STATE_VOLUME}-{self.pod}"
+
+    @property
+    def claims_state(self) -> bool:
+        """Whether the state is in a claim, and not in an object store."""
+        return self.project.plan.location.url is None
+
+    @cached_property
+    def shares_state(self) -> bool:
+        """Whether the executors need the state directory, too."""
+        return bool(shared_state(self.project.plan))
 
     @property
     def files_map(self) -> str:

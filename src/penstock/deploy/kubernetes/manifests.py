@@ -132,14 +132,16 @@ def _stateful_set(deployment: Deployment, files: str) -> Manifest:
                 "metadata": {"labels": labels, "annotations": annotations},
                 "spec": driver_pod(deployment),
             },
-            "volumeClaimTemplates": [
-                {
-                    "metadata": {"name": "state", "labels": deployment.labels},
-                    "spec": {
-                        "accessModes": ["ReadWriteMany"],
-                        "resources": {"requests": {"storage": STATE_SIZE}},
-                    },
-                }
-            ],
+            **_state_claim(deployment),
         },
     }
+
+
+def _state_claim(deployment: Deployment) -> Manifest:
+    """Returns the claim of the state; none of a state in an object store."""
+    if not deployment.claims_state:
+        return {}
+    mode = "ReadWriteMany" if deployment.shares_state else "ReadWriteOnce"
+    spec = {"accessModes": [mode], "resources": {"requests": {"storage": STATE_SIZE}}}
+    metadata = {"name": "state", "labels": deployment.labels}
+    return {"volumeClaimTemplates": [{"metadata": metadata, "spec": spec}]}

@@ -79,6 +79,8 @@ def _driver_container(deployment: Deployment) -> Manifest:
     ]
     if deployment.secret_keys:
         mounts.append({"name": "secrets", "mountPath": SECRETS, "readOnly": True})
+    if deployment.claims_state:
+        mounts.append({"name": "state", "mountPath": STATE})
     return {
         "name": DRIVER,
         "image": deployment.image,
@@ -96,7 +98,7 @@ def _driver_container(deployment: Deployment) -> Manifest:
         "resources": {"requests": {"cpu": "1", "memory": memory}, "limits": {"memory": memory}},
         "securityContext": {**_CONTAINER_SECURITY},
         **_probes(deployment),
-        "volumeMounts": [*mounts, {"name": "state", "mountPath": STATE}],
+        "volumeMounts": mounts,
     }  # fmt: skip
 
 

@@ -13,22 +13,15 @@ from penstock.deploy.kubernetes.deployment import (
     STATE,
     Deployment,
 )
-from penstock.deploy.shared_state import check_shared_state
 
 _CLAIM = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
 
 
 def run_settings(deployment: Deployment) -> dict[str, Any]:
     """Returns the document of the overlay: `runtime` alone."""
-    check_shared_state(deployment.project.plan)
-    return {
-        "runtime": {
-            "master": MASTER,
-            "java": "system",
-            "state": STATE,
-            "spark": spark_settings(deployment),
-        }
-    }
+    state = {"state": STATE} if deployment.claims_state else {}
+    spark = spark_settings(deployment)
+    return {"runtime": {"master": MASTER, "java": "system", **state, "spark": spark}}
 
 
 def spark_settings(deployment: Deployment) -> dict[str, str]:
@@ -58,9 +51,10 @@ def spark_settings(deployment: Deployment) -> dict[str, str]:
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.executor.useDriverPodIP": "false",
         "spark.kubernetes.executor.podTemplateFile": f"{SETTINGS}/{POD_TEMPLATE}",
-        f"{_CLAIM}.options.claimName": deployment.claim,
-        f"{_CLAIM}.mount.path": STATE,
     }
+    if deployment.shares_state:
+        settings[f"{_CLAIM}.options.claimName"] = deployment.claim
+        settings[f"{_CLAIM}.mount.path"] = STATE
     overhead = own.get("spark.executor.memoryOverhead")
     if overhead is not None:
         settings["spark.executor.memoryOverhead"] = str(overhead)

@@ -24,6 +24,7 @@ import pyarrow as pa
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import ConnectError, PenstockError, Transient
 from penstock.core.files.private_files import create_directory, open_private
+from penstock.engine.driver_files.client import DriverFiles
 from penstock.engine.lookups.lookup_rows import apply_changes
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.spark_session.shared_paths import verify_paths
@@ -61,7 +62,8 @@ class LookupTask:
     """A lookup table of a query, as a function for `mapInArrow` that returns its rows.
 
     `columns` are those of the table, and `operation` is the column of the source's rows that holds
-    the operation. A content is used for at least `ttl` seconds.
+    the operation. A content is used for at least `ttl` seconds. Tasks of a cluster have it from
+    `driver`.
     """
 
     source: SourceTask
@@ -70,13 +72,18 @@ class LookupTask:
     ttl: float
     directory: str
     run_id: str
+    driver: DriverFiles | None = None
 
     @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         verify_paths()
         for _ in batches:
             pass
-        table = self.table(spark_task.batch_number(), isolated=spark_task.is_retry())
+        batch, isolated = spark_task.batch_number(), spark_task.is_retry()
+        if self.driver is None:
+            table = self.table(batch, isolated=isolated)
+        else:
+            table = self.driver.table(self.directory, batch, isolated=isolated)
         yield from table.to_batches(max_chunksize=ROWS)
 
     def table(self, batch: int | None = None, *, isolated: bool = False) -> pa.Table:

@@ -7,12 +7,11 @@ first batch exist. Each task compares its machine with that of the driver.
 from __future__ import annotations
 
 import json
-import platform
 import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,13 +23,18 @@ from penstock.core.errors import UserError
 from penstock.core.log import Log
 from penstock.engine.spark_session.cluster import await_executors, registered_executors
 from penstock.engine.spark_session.shared_paths import SharedPath, describe
+from penstock.engine.spark_session.versions import (
+    PACKAGES_HINT,
+    different_versions,
+    other_versions,
+    versions,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PROBE_SECONDS = 0.5
 """The duration of a task, so that no executor runs the task of another one."""
-_HINT = "Install the same packages on all machines of the cluster."
 _NO_PACKAGES = re.compile(r"No module named \S+|.*PYTHON_VERSION_MISMATCH.*")
 _PROBE = pa.schema([("result", pa.string())])
 
@@ -62,12 +66,7 @@ class Executors:
             raise _without_packages(self._error) or self._error
         differences = {result.versions for result in self._results} - {""}
         if differences:
-            raise UserError(
-                "the executors have other versions than the driver",
-                code="other-versions",
-                detail="\n".join(sorted(differences)),
-                hint=_HINT,
-            )
+            raise other_versions(sorted(differences))
         missing: dict[SharedPath, set[str]] = {}
         for result in self._results:
             for number, reason in result.missing:
@@ -92,19 +91,6 @@ class Executors:
         return [_Result(*json.loads(row.result)) for row in probes.collect()]
 
 
-def versions() -> dict[str, str]:
-    """Returns the versions of this process that all machines of a cluster must share."""
-    import pyspark
-
-    from penstock.core.version import __version__
-
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {
-        "Penstock": __version__, "PySpark": pyspark.__version__,
-        "Python": python, "PyArrow": pa.__version__,
-    }  # fmt: skip
-
-
 def _without_packages(error: BaseException) -> UserError | None:
     """Returns the error of executors without Penstock, or with another Python; None for others."""
     found = _NO_PACKAGES.search(str(error))
@@ -112,7 +98,7 @@ def _without_packages(error: BaseException) -> UserError | None:
         return None
     return UserError(
         "the executors cannot start the Python workers of Penstock",
-        code="other-versions", detail=found[0], hint=_HINT,
+        code="other-versions", detail=found[0], hint=PACKAGES_HINT,
     )  # fmt: skip
 
 
@@ -133,15 +119,5 @@ def _probe(expected: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
         for number, reason in enumerate(reasons)
         if reason is not None
     ]
-    result = _Result(_other_versions(driver), missing)
+    result = _Result(different_versions(driver), missing)
     yield pa.RecordBatch.from_pylist([{"result": json.dumps(result)}], schema=_PROBE)
-
-
-def _other_versions(driver: Mapping[str, dict[str, str]]) -> str:
-    """Returns the versions that differ from those of the driver, with both hosts, or nothing."""
-    here, there = versions(), driver["versions"]
-    names = [name for name in there if here[name] != there[name]]
-    if not names:
-        return ""
-    own, others = (", ".join(f"{name} {v[name]}" for name in names) for v in (here, there))
-    return f"executor on {socket.gethostname()}: {own}; driver on {driver['host']}: {others}"

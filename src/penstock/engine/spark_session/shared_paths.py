@@ -21,6 +21,7 @@ from pyspark import TaskContext
 from penstock.core.errors import StateError
 from penstock.core.location import Location
 from penstock.engine.spark_session.local_property import local_property
+from penstock.engine.spark_session.versions import different_versions, other_versions, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,6 +84,7 @@ def share_paths(
     """
     expected = {
         "host": socket.gethostname(),
+        "versions": versions(),
         "state": asdict(state),
         "required": [asdict(path) for path in required if path.kept],
     }
@@ -91,11 +93,16 @@ def share_paths(
 
 
 def verify_paths() -> None:
-    """Raises StateError in a task on a machine that does not share the required paths."""
+    """Raises StateError in a task on a machine that does not share the required paths.
+
+    Raises UserError for other versions than those of the driver.
+    """
     expected = _expected()
     if expected is None or expected in _verified:
         return
     content = json.loads(expected)
+    if difference := different_versions(content):
+        raise other_versions([difference])
     for path in map(_path, content["required"]):
         if (reason := path.difference()) is not None:
             raise path.error([describe(reason, content["host"])])

@@ -15,7 +15,9 @@ from uuid import uuid4
 import pyarrow as pa
 
 from penstock.core.files.durable import create_directory_durably, rename_durably, sync
-from penstock.engine.spark_session.shared_paths import verify_paths
+from penstock.engine.driver_files.client import DriverFiles
+from penstock.engine.driver_files.server import served
+from penstock.engine.spark_session.shared_paths import shares_state, verify_paths
 from penstock.engine.updating.rows import Merge, RowState, consolidate, with_fields
 from penstock.engine.updating.versions import (
     CHANGES,
@@ -37,18 +39,20 @@ _ROWS = b"rows"
 class BucketFiles:
     """The files of one operator for one attempt of a batch, in the processes that write them.
 
-    `attempt` is the directory of the new files, `chains` are the files before the batch.
+    `attempt` is the directory of the new files, `chains` are the files before the batch. A machine
+    that does not share the state reads and writes the files by `driver`.
     """
 
     directory: str
     attempt: str
     chains: Mapping[int, Chain]
+    driver: DriverFiles | None = None
 
     @classmethod
     def of(cls, directory: Path, operator: str, batch: int, version: StateVersion) -> BucketFiles:
         """Returns the files of an operator for a new attempt of a batch."""
         attempt = f"{operator}/{batch}-{uuid4().hex[:8]}"
-        return cls(str(directory), attempt, version.chains.get(operator, {}))
+        return cls(str(directory), attempt, version.chains.get(operator, {}), served(directory))
 
     def load(
         self, bucket: int, merge: Merge = consolidate, columns: pa.Schema | None = None
@@ -66,8 +70,14 @@ class BucketFiles:
             known, state = (), RowState(merge=merge)
         state.chunks = [with_fields(chunk, columns) for chunk in state.chunks]
         for file in chain[len(known) :]:
-            state.add(with_fields(read_rows(Path(self.directory) / file.path, file.size), columns))
+            state.add(with_fields(self._read(file), columns))
         return state
+
+    def _read(self, file: StateFile) -> pa.Table:
+        path = Path(self.directory) / file.path
+        if self.driver is None or shares_state():
+            return read_rows(path, file.size)
+        return parse_rows(self.driver.read(str(path)), path, file.size)
 
     def save(self, bucket: int, state: RowState, changes: pa.Table, added: int) -> None:
         """Writes the changes of a bucket, or a snapshot, and keeps the rows for the next batch.
@@ -80,9 +90,18 @@ class BucketFiles:
             kind, rows = SNAPSHOT, state.table()
         count = added + (chain[-1].rows if chain else 0)
         path = f"{self.attempt}/{bucket}.{kind}.arrow"
-        new = write_rows(Path(self.directory), path, rows, count)
+        new = self._write(path, rows, count)
         chain = (new,) if kind == SNAPSHOT else (*chain, new)
         cache.put((self.directory, self._operator, bucket), chain, state)
+
+    def _write(self, name: str, rows: pa.Table, count: int) -> StateFile:
+        if self.driver is None or shares_state():
+            return write_rows(Path(self.directory), name, rows, count)
+        content = pa.BufferOutputStream()
+        write_content(content, rows, count)
+        buffer = content.getvalue()
+        self.driver.write(str(Path(self.directory) / name), buffer.to_pybytes())
+        return StateFile(name, buffer.size, count)
 
     def written(self) -> dict[int, Chain]:
         """Returns the files of all buckets after the batch, from a listing of the new files."""
@@ -150,17 +169,33 @@ def read_rows(path: Path, size: int) -> pa.Table:
         raise damaged(path, f"cannot be read: {error}") from error
 
 
+def parse_rows(content: bytes, path: Path, size: int) -> pa.Table:
+    """Returns the rows of a file of this size with this content. Raises StateError if damaged."""
+    if len(content) != size:
+        raise damaged(path, f"has {len(content)} bytes instead of {size}")
+    try:
+        return pa.ipc.open_file(pa.py_buffer(content)).read_all()
+    except pa.ArrowException as error:
+        raise damaged(path, f"cannot be read: {error}") from error
+
+
 def write_rows(directory: Path, name: str, rows: pa.Table, count: int) -> StateFile:
     """Writes a file of a state directory atomically and durably.
 
     `count` is the number of different rows of the bucket, with those of earlier files.
     """
-    rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _ROWS: str(count)})
     path = directory / name
     create_directory_durably(path.parent)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
-    with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
-        writer.write_table(rows)
+    with pa.OSFile(str(temporary), "wb") as file:
+        write_content(file, rows, count)
     rename_durably(temporary, path)
     sync(path.parent)
     return StateFile(name, path.stat().st_size, count)
+
+
+def write_content(file: pa.NativeFile, rows: pa.Table, count: int) -> None:
+    """Writes the content of a file with rows, and `count`."""
+    rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _ROWS: str(count)})
+    with pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_table(rows)

@@ -27,7 +27,7 @@ from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform
 from penstock.sdk.component import Context
-from penstock.sdk.config import UserPath
+from penstock.sdk.config import UserFile
 from penstock.sdk.encoding.arrow_files import check_file_columns, spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.json_texts import COLUMNS, check_text_column
@@ -43,7 +43,7 @@ class AvroConfig(TimeOptions):
 
     datum: dict[str, Any] | list[Any] | str | None = Field(default=None, alias="schema")
     """The Avro schema, as JSON text or as YAML. Files contain their own schema."""
-    schema_file: UserPath | None = None
+    schema_file: UserFile | None = None
     """The file of the Avro schema (`.avsc`)."""
     framing: Literal["none", "single_object", "container"] = "none"
     """The content of a payload: a datum, a datum in single-object encoding (the fingerprint must

@@ -13,7 +13,7 @@ from penstock.formats.avro import Avro, AvroConfig
 from penstock.formats.debezium.format import ChangeEvents
 from penstock.formats.debezium.unavailable import Unavailable
 from penstock.sdk import Component, Context, Format
-from penstock.sdk.config import UserPath
+from penstock.sdk.config import UserFile
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.schema_registry import RegistryOptions
 
@@ -26,7 +26,7 @@ class DebeziumAvroConfig(TimeOptions):
 
     datum: dict[str, Any] | list[Any] | str | None = Field(default=None, alias="schema")
     """The Avro schema of an event, as JSON text or as YAML."""
-    schema_file: UserPath | None = None
+    schema_file: UserFile | None = None
     """The file of the Avro schema of an event (`.avsc`)."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its schema."""

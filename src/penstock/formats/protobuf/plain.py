@@ -14,7 +14,7 @@ from penstock.formats.protobuf.compiled import read_descriptors
 from penstock.formats.protobuf.lengths import delimit, read_messages, undelimit
 from penstock.formats.protobuf.message import Message
 from penstock.sdk.component import Context
-from penstock.sdk.config import UserPath
+from penstock.sdk.config import UserFile, UserPath
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
@@ -24,7 +24,7 @@ from penstock.sdk.schema_registry import RegistryOptions
 class ProtobufConfig(TimeOptions):
     """Options of `protobuf`."""
 
-    schema_file: UserPath | None = None
+    schema_file: UserFile | None = None
     """A `.proto` file, or a compiled descriptor set (`protoc --include_imports -o`)."""
     message: str | None = None
     """The full name of the message, such as `shop.Order`."""

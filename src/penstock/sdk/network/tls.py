@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from penstock.core.errors import Permanent
 from penstock.core.secret import Secret, revealed
-from penstock.sdk.config import Config, UserPath
+from penstock.sdk.config import Config, UserFile
 
 _LOST = re.compile(
     r"EOF (occurred|detected)|unexpected.eof|SYSCALL|closed (unexpectedly|by)|timed out|broken pipe"
@@ -30,11 +30,11 @@ _OTHER_NAME = re.compile(
 class Tls(Config):
     """Certificates and verification of a TLS connection."""
 
-    ca: UserPath | None = None
+    ca: UserFile | None = None
     """The CA certificate file (PEM). The system's CA certificates by default."""
-    certificate: UserPath | None = None
+    certificate: UserFile | None = None
     """The certificate file of this end of the connection (PEM)."""
-    key: UserPath | None = None
+    key: UserFile | None = None
     """The private key file of `certificate` (PEM)."""
     key_password: Secret | None = None
     """The password of the private key."""

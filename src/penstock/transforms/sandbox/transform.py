@@ -21,7 +21,7 @@ from penstock.core.errors import (
 )
 from penstock.core.time_limit import NoResult
 from penstock.core.units import ByteSize, PositiveDuration
-from penstock.sdk import Config, Transform, UserPath
+from penstock.sdk import Config, Transform, UserFile
 from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.record import Failure
@@ -37,7 +37,7 @@ FAILED = "function-failed"
 class SandboxConfig(Config):
     code: str | None = None
     """The code."""
-    file: UserPath | None = None
+    file: UserFile | None = None
     """A file with the code, in place of `code`. It is read at the start of a run."""
     columns: str | dict[str, str] | None = Field(default=None, alias="schema")
     """The columns of the output, as a DDL string or a map of name to type.

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from penstock.core.paths import LocatedPath
 from penstock.core.secret import Secret
-from penstock.sdk import Config, UserPath
+from penstock.sdk import Config, UserFile, UserPath
 from penstock.sdk.network.auth import Auth, PasswordAuth
 from penstock.sdk.network.tls import TlsOption
 from penstock.transforms.steps.codec_config import Codec
@@ -43,7 +43,7 @@ class StorageAuth(Auth):
     """The secret access key of S3."""
     account_key: Secret | None = None
     """The key of the account of Azure."""
-    service_account: UserPath | None = None
+    service_account: UserFile | None = None
     """The file of a service account of Google."""
 
 

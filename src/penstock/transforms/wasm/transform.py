@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.sdk import UserPath
+from penstock.sdk import UserFile
 from penstock.transforms.sandbox.transform import SandboxConfig, SandboxTransform
 
 
 class WasmConfig(SandboxConfig):
     code: str | None = None
     """The module in its text form (WAT)."""
-    file: UserPath | None = None
+    file: UserFile | None = None
     """A file with the module, in its text or binary form. It is read at the start of a run."""
 
 

@@ -1,0 +1,97 @@
+"""Files of options, such as certificates, whose content travels to the executors of a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from penstock.core.files.private_files import create_directory, open_private
+
+MAX_BYTES = 16 << 20
+"""The maximum size of a file that travels. Machines need a larger one at its path."""
+_SPARK_DIRECTORIES = "SPARK_LOCAL_DIRS"
+"""The variable of a Python worker with the directories that Spark removes after the application."""
+
+_runs = 0
+"""The number of runs of this process whose files travel."""
+
+
+class CarriedFile(str):
+    """The path of a file that a component reads, also in tasks.
+
+    Within `carrying` a pickle contains the content of the file. On a machine that has no file at
+    this path, the unpickled value is the path of a private copy.
+    """
+
+    content: bytes | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = self.content
+        if content is None and is_carrying():
+            content = _read(Path(self))
+        return _received, (str(self), content)
+
+
+@contextmanager
+def carrying() -> Iterator[None]:
+    """Makes pickles of this process contain the content of files."""
+    global _runs
+    _runs += 1
+    try:
+        yield
+    finally:
+        _runs -= 1
+
+
+def is_carrying() -> bool:
+    """Returns whether pickles of this process contain the content of files."""
+    return _runs > 0
+
+
+def copy_files(files: Mapping[str, bytes]) -> Path:
+    """Returns the private directory of files with these paths below it, which never change."""
+    digest = hashlib.blake2b(repr(sorted(files.items())).encode(), digest_size=16).hexdigest()
+    directory = _directory(os.getpid()) / digest
+    for name, content in files.items():
+        path = directory / name
+        if not path.exists():
+            create_directory(path.parent)
+            hidden = path.with_name(f".{path.name}")
+            with open_private(hidden, "wb") as file:
+                file.write(content)
+            hidden.rename(path)
+    return directory
+
+
+def _read(path: Path) -> bytes | None:
+    """Returns the content of a file; None without a file, or for one that is too large."""
+    try:
+        if path.is_file() and path.stat().st_size <= MAX_BYTES:
+            return path.read_bytes()
+    except OSError:
+        pass
+    return None
+
+
+def _received(path: str, content: bytes | None) -> CarriedFile:
+    """Returns the path of a file on this machine, or that of a copy of its content."""
+    if content is None or os.access(path, os.R_OK):
+        file = CarriedFile(path)
+    else:
+        name = Path(path).name
+        file = CarriedFile(copy_files({name: content}) / name)
+    file.content = content
+    return file
+
+
+@cache
+def _directory(process: int) -> Path:
+    """Returns the private directory of a process, where Spark removes it."""
+    parent = os.environ.get(_SPARK_DIRECTORIES, "").partition(",")[0]
+    return Path(tempfile.mkdtemp(prefix="penstock-", dir=parent or None))

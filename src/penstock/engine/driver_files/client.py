@@ -1,0 +1,81 @@
+"""The task's end: requests to the driver for files of its state directory."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+
+import pyarrow as pa
+
+from penstock.core.error_codec import decode
+from penstock.core.errors import StateError, Transient
+
+CONNECT_SECONDS = 30.0
+READ, WRITE, TABLE = "read", "write", "table"
+"""The operations."""
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+
+
+@dataclass(frozen=True)
+class DriverFiles:
+    """The address of a server of files. Both ends prove that they have the key."""
+
+    host: str
+    port: int
+    key: bytes = field(repr=False)
+
+    def read(self, path: str) -> bytes:
+        """Returns the content of a file. Raises StateError without the file."""
+        return self._request(READ, path)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Writes a file durably, unless an earlier attempt of the task has written it."""
+        self._request(WRITE, path, content=content)
+
+    def table(self, directory: str, batch: int | None, *, isolated: bool) -> pa.Table:
+        """Returns the content of a lookup table for a batch, which the driver reads."""
+        content = self._request(TABLE, directory, batch, isolated)
+        return pa.ipc.open_file(pa.py_buffer(content)).read_all()
+
+    def _request(self, operation: str, *arguments: object, content: bytes = b"") -> bytes:
+        """Returns the response to a request. Raises Transient if the driver does not respond."""
+        with self._connected() as connection:
+            connection.send_bytes(json.dumps([operation, *arguments]).encode())
+            connection.send_bytes(content)
+            error = connection.recv_bytes().decode()
+            response = connection.recv_bytes()
+        if error:
+            raise decode(error) or StateError(error)
+        return response
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        try:
+            peer = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+            peer.settimeout(None)
+            keep_alive(peer)
+            with Connection(peer.detach()) as connection:
+                answer_challenge(connection, self.key)
+                deliver_challenge(connection, self.key)
+                yield connection
+        except (OSError, EOFError, AuthenticationError) as error:
+            raise Transient(
+                f"an executor cannot reach the driver at {self.host}:{self.port}, which serves the "
+                "state",
+                code="driver-unreachable", detail=str(error) or type(error).__name__,
+                hint="Permit connections from executors to all ports of the driver, or set "
+                "runtime.state to a path that all machines share.",
+            ) from error  # fmt: skip
+
+
+def keep_alive(peer: socket.socket) -> None:
+    """Makes a connection end when the other machine is lost. A slow response does not end it."""
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:
+            peer.setsockopt(socket.IPPROTO_TCP, option, value)

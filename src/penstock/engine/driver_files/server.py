@@ -1,0 +1,165 @@
+"""The driver's end: a server of the files below the state directory, for the tasks of a run.
+
+Tasks read files, write new ones, and request the content of lookup tables. The server listens on a
+port of the driver's host. Its key travels to tasks within their functions, and is in no setting.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from uuid import uuid4
+
+import pyarrow as pa
+
+from penstock.core.error_codec import encode
+from penstock.core.errors import PenstockError, StateError
+from penstock.core.files.durable import create_directory_durably, rename_durably, sync
+from penstock.core.files.private_files import open_private
+from penstock.core.served_state import serves_state
+from penstock.engine.driver_files.client import READ, TABLE, WRITE, DriverFiles, keep_alive
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HANDSHAKE_SECONDS = 30
+_PAUSE_SECONDS = 0.1
+"""The time after a failure to accept a connection."""
+_MAX_REQUEST = 1 << 16
+_servers: list[FileServer] = []
+"""The open servers of this process."""
+
+
+class TableOfBatch(Protocol):
+    """A function that returns the content of a lookup table for a batch."""
+
+    def __call__(self, batch: int | None = None, *, isolated: bool = False) -> pa.Table: ...
+
+
+class FileServer:
+    """A server of the files below a directory, and of the lookup tables `tables` there."""
+
+    def __init__(self, root: Path, host: str, bind: str) -> None:
+        self.root, self.tables = root, dict[str, TableOfBatch]()
+        self._writing, self._closed = threading.Lock(), threading.Event()
+        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+        self._listener = socket.create_server((bind, 0), family=family, backlog=128)
+        port = self._listener.getsockname()[1]
+        self.address = DriverFiles(host, port, secrets.token_bytes(32))
+        threading.Thread(target=self._accept, name="penstock-files", daemon=True).start()
+
+    def close(self) -> None:
+        """Accepts no more requests. Those in progress end."""
+        self._closed.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        """Accepts connections, also after a failure, as at the limit of open files."""
+        while not self._closed.is_set():
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                self._closed.wait(_PAUSE_SECONDS)
+                continue
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    def _serve(self, peer: socket.socket) -> None:
+        """Serves a connection, which has one request."""
+        with suppress(OSError, EOFError, AuthenticationError):
+            keep_alive(peer)
+            limit = struct.pack("ll", _HANDSHAKE_SECONDS, 0)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+            with Connection(peer.detach()) as connection:
+                deliver_challenge(connection, self.address.key)
+                answer_challenge(connection, self.address.key)
+                operation, *arguments = json.loads(connection.recv_bytes(_MAX_REQUEST))
+                content = connection.recv_bytes()
+                error, response = self._respond(operation, arguments, content)
+                connection.send_bytes(error.encode())
+                connection.send_bytes(response)
+
+    def _respond(self, operation: str, arguments: list[str], content: bytes) -> tuple[str, bytes]:
+        """Returns the text of an error, and the content of the response."""
+        operations: dict[str, Callable[..., bytes]] = {
+            READ: self._read, WRITE: lambda path: self._write(path, content), TABLE: self._table,
+        }  # fmt: skip
+        try:
+            return "", operations[operation](*arguments)
+        except PenstockError as error:
+            return encode(error), b""
+        except Exception as error:
+            return f"the driver cannot {operation} {arguments[0]}: {error!r}", b""
+
+    def _path(self, path: str) -> Path:
+        found = Path(path)
+        if ".." in found.parts or not found.is_relative_to(self.root):
+            raise StateError(f"{path} is not below {self.root}")
+        return found
+
+    def _read(self, path: str) -> bytes:
+        return self._path(path).read_bytes()
+
+    def _write(self, path: str, content: bytes) -> bytes:
+        target = self._path(path)
+        create_directory_durably(target.parent)
+        hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
+        with open_private(hidden, "wb") as file:
+            file.write(content)
+        sync(hidden)
+        with self._writing:
+            if target.exists():
+                hidden.unlink()
+            else:
+                rename_durably(hidden, target)
+        return b""
+
+    def _table(self, directory: str, batch: int | None, isolated: bool) -> bytes:
+        table, sink = self.tables[directory](batch, isolated=isolated), pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
+
+
+@contextmanager
+def serving(session: SparkSession, root: Path) -> Iterator[bool]:
+    """Serves the files below a directory to the tasks of a session.
+
+    Yields whether it does (see `serves_state`).
+    """
+    conf = session.sparkContext.getConf()
+    if not serves_state(dict(conf.getAll())):
+        yield False
+        return
+    host = str(conf.get("spark.driver.host")).strip("[]")
+    bind = str(conf.get("spark.driver.bindAddress", host)).strip("[]")
+    server = FileServer(root, host, bind)
+    _servers.append(server)
+    try:
+        yield True
+    finally:
+        _servers.remove(server)
+        server.close()
+
+
+def server_of(path: Path) -> FileServer | None:
+    """Returns the open server of a path; None without one, as for a local master."""
+    servers = (server for server in _servers if path.is_relative_to(server.root))
+    return next(servers, None)
+
+
+def served(path: Path) -> DriverFiles | None:
+    """Returns the address of the server of a path; None without one."""
+    server = server_of(path)
+    return None if server is None else server.address

@@ -1,0 +1,51 @@
+"""Modules of a project, whose files travel to the executors of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.core.files.carried_file import copy_files, is_carrying
+from penstock.core.files.imported_files import module_files, with_imports
+
+
+@dataclass(frozen=True)
+class CarriedModules:
+    """The module of `function`, and those that it imports, in the directory `base`.
+
+    While files travel, a pickle contains their content. On a machine without the module in `base`,
+    the unpickled value has a private copy of the files in place of `base`.
+    """
+
+    function: str
+    base: Path
+    files: Mapping[str, bytes] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        files = self.files
+        if files is None and is_carrying():
+            files = _read(self.function, self.base)
+        return _received, (self.function, self.base, files)
+
+
+def _read(function: str, base: Path) -> Mapping[str, bytes]:
+    """Returns the files of the project that a function needs, by path below the directory."""
+    paths = with_imports(_files(function, base), [base])
+    return {
+        path.relative_to(base).as_posix(): path.read_bytes()
+        for path in paths
+        if path.is_relative_to(base)
+    }
+
+
+def _received(function: str, base: Path, files: Mapping[str, bytes] | None) -> CarriedModules:
+    if files and not _files(function, base):
+        base = copy_files(files)
+    return CarriedModules(function, base, files)
+
+
+def _files(function: str, base: Path) -> list[Path]:
+    module, separator, _ = function.partition(":")
+    return [*module_files(module, [base])] if separator else []

@@ -1,0 +1,68 @@
+"""Files of options and modules of a project on machines that do not have them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from penstock.core.files import carried_file
+from penstock.core.files.carried_file import CarriedFile, carrying
+from penstock.sdk.component import Context
+from penstock.sdk.network.tls import Tls
+from penstock.transforms.python import Python, PythonConfig
+
+
+def test_a_file_of_an_option_on_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    carried_file._directory.cache_clear()
+    path = tmp_path / "ca.pem"
+    path.write_text("the key")
+    tls, plain = Tls(ca=str(path)), pickle.dumps(Tls(ca=str(path)))
+    with carrying():
+        pickled = pickle.dumps(tls)
+    assert pickle.loads(pickled).ca == str(path), "a machine with the file uses it"
+    path.unlink()
+    assert pickle.loads(plain).ca == str(path)
+    for content in (pickled, pickle.dumps(pickle.loads(pickled))):
+        found = Path(pickle.loads(content).ca or "")
+        assert found.name == "ca.pem" and found.read_text() == "the key"
+        assert found.is_relative_to(tmp_path) and stat.S_IMODE(found.stat().st_mode) == 0o600
+        assert stat.S_IMODE(found.parents[1].stat().st_mode) == 0o700
+    assert "the key" not in f"{tls!r} {pickle.loads(pickled)!r}"
+
+
+def test_files_that_do_not_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carried_file, "MAX_BYTES", 3)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_text("1234")
+    for name in ("missing", "large", "pipe", "."):
+        with carrying():
+            found = pickle.loads(pickle.dumps(CarriedFile(tmp_path / name)))
+        assert found == str(tmp_path / name) and found.content is None
+
+
+def test_modules_of_a_project_on_another_machine(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "parts").mkdir(parents=True)
+    (project / "main.py").write_text(
+        "from parts.carried_part import LIMIT\ndef transform(batch): return batch.slice(0, LIMIT)\n"
+    )
+    (project / "parts/__init__.py").write_text("")
+    (project / "parts/carried_part.py").write_text("LIMIT = 7\n")
+    (project / "other.py").write_text("raise RuntimeError\n")
+    context = Context(base=project)
+    transform = Python(PythonConfig(function="main:transform"), context)
+    with carrying():
+        pickled = pickle.dumps(transform)
+    shutil.rmtree(project)
+    found = pickle.loads(pickled)
+    found.open()
+    assert found._call.__globals__["LIMIT"] == 7
+    assert not [*found._modules.base.rglob("other.py")]

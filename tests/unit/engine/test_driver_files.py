@@ -1,0 +1,125 @@
+"""Files of the driver's state directory for tasks on another disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import TaskContext
+from test_updating_rows import changes
+
+from penstock.core.errors import StateError, Transient
+from penstock.engine.driver_files import server as servers
+from penstock.engine.driver_files.server import FileServer, served
+from penstock.engine.spark_session.shared_paths import SharedPath
+from penstock.engine.spark_session.versions import versions
+from penstock.engine.updating import files
+from penstock.engine.updating.files import BucketFiles
+from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """A server of the directory `state`."""
+    server = FileServer(tmp_path / "state", "127.0.0.1", "127.0.0.1")
+    monkeypatch.setattr(servers, "_servers", [server])
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def on_executor(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes this process a task of an executor without the state directory."""
+    lock = server.root.parent / "lock"
+    lock.write_text("driver")
+    state = asdict(SharedPath.on_driver(lock, "", "state-not-shared", ""))
+    lock.unlink()
+    expected = {"host": "driver", "versions": versions(), "state": state, "required": []}
+
+    class Task:
+        def getLocalProperty(self, name: str) -> str | None:
+            return json.dumps(expected) if name == "penstock.paths" else None
+
+    task: Any = Task()
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
+
+
+def test_files_are_written_once(server: FileServer) -> None:
+    driver, path = server.address, server.root / "operator/1-a/3.changes.arrow"
+    driver.write(str(path), b"first")
+    driver.write(str(path), b"a later attempt")
+    assert driver.read(str(path)) == b"first" == path.read_bytes()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert path.stat().st_mode & 0o77 == 0
+
+
+def test_requests_without_permission(server: FileServer, tmp_path: Path) -> None:
+    outside = tmp_path / "secret"
+    outside.write_text("secret")
+    driver = server.address
+    for path in (outside, server.root / "../secret"):
+        with pytest.raises(StateError, match="is not below"):
+            driver.read(str(path))
+    with pytest.raises(StateError, match="cannot read"):
+        driver.read(str(server.root / "missing"))
+    with pytest.raises(Transient) as caught:
+        replace(driver, key=b"another").read(str(outside))
+    assert caught.value.code == "driver-unreachable"
+    server.close()
+    with pytest.raises(Transient):
+        driver.read(str(outside))
+
+
+def test_an_address_has_no_visible_key(server: FileServer) -> None:
+    assert repr(server.address.key) not in repr(server.address)
+    assert served(server.root / "a") == server.address and served(server.root.parent) is None
+
+
+@pytest.mark.usefixtures("on_executor")
+def test_the_state_of_an_updating_operator(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks of other machines repeat a batch, and read the state from the driver."""
+    directory = OperatorStateDirectory(server.root / "updating", 16)
+    for batch in range(22):
+        for _attempt in range(2):
+            monkeypatch.setattr(files, "cache", files.RowCache())
+            bucket = BucketFiles.of(directory.path, "op", batch, directory.before(batch))
+            state = bucket.load(3)
+            assert state.size == batch
+            row = changes([((1, str(batch)), 1)], order=batch)
+            state.add(row)
+            bucket.save(3, state, row, 1)
+        directory.save(StateVersion(batch, 16, {"op": bucket.written()}, time=batch))
+    chain = directory.before(22).chains["op"][3]
+    assert chain[0].is_snapshot and chain[-1].rows == 22
+    path = directory.path / chain[-1].path
+    path.write_bytes(path.read_bytes()[:-8])
+    monkeypatch.setattr(files, "cache", files.RowCache())
+    with pytest.raises(StateError, match="bytes instead of") as caught:
+        BucketFiles.of(directory.path, "op", 22, directory.before(22)).load(3)
+    assert caught.value.code == "corrupt-state"
+
+
+def test_the_content_of_a_lookup_table(server: FileServer) -> None:
+    asked = []
+
+    def table(batch: int | None = None, *, isolated: bool = False) -> pa.Table:
+        asked.append((batch, isolated))
+        if batch == 9:
+            raise Transient("the table changes", code="table-changes", hint="Wait.")
+        return pa.table({"id": range(batch or 0)})
+
+    server.tables["lookups/names"] = table
+    driver = server.address
+    assert driver.table("lookups/names", 3, isolated=True).column("id").to_pylist() == [0, 1, 2]
+    assert driver.table("lookups/names", None, isolated=False).num_rows == 0
+    with pytest.raises(Transient) as caught:
+        driver.table("lookups/names", 9, isolated=False)
+    assert (caught.value.code, caught.value.hint) == ("table-changes", "Wait.")
+    assert asked == [(3, True), (None, False), (9, False)]
