@@ -37,8 +37,8 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     the changes that are committed meanwhile. A run resumes where the last run stopped, also within
     the snapshot. Changes are in a journal on disk before the slot advances. A change of the primary
     key is a delete and an insert. Values that the server does not send (TOAST, generated columns)
-    are read from the table. A change of a large transaction may be in another batch than the
-    others. The metadata columns are `lsn`, `transaction`, `commit_time`, `snapshot` and `received`.
+    are read from the table; without a current row the update is a dead letter. A transaction may
+    be in several batches, and may be larger than the memory. The metadata columns are `lsn`, `transaction`, `commit_time`, `snapshot` and `received`.
     A lost slot, or one that another pipeline has read, is an error. Columns that are added to the
     table are added to the stream, and types are widened. The server needs `wal_level = logical`,
     and the user the attribute REPLICATION, SELECT on the table, and a publication of the table or
