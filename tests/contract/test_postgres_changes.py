@@ -672,7 +672,7 @@ def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: st
 
 
 def test_a_server_that_restarts(tmp_path: Path) -> None:
-    """A kill of the server neither loses nor repeats a change.
+    """A kill of the server neither loses nor repeats a change. As a standby it is an error.
 
     The snapshot has ended before: a row that is inserted while it is read may be received twice.
     """
@@ -709,6 +709,12 @@ def test_a_server_that_restarts(tmp_path: Path) -> None:
             assert len(changes.rows) - before == count - known == 2000
         finally:
             changes.stop()
+        server.kill()
+        (server.directory.path / "data" / "standby.signal").touch()
+        server.start()
+        with pytest.raises(PenstockError, match="is a standby; changes") as standby:
+            changes.source.check()
+        assert standby.value.code == "standby" and "primary" in str(standby.value.hint)
 
 
 def test_interrupted_connections(
