@@ -64,7 +64,7 @@ class ChangedKeys:
             self.transactions[key] = transaction
 
     def limit_to(self, chunk: Chunk, key: tuple[str, ...]) -> None:
-        """Forgets other keys than those of the chunk, which was read, and records only these."""
+        """Removes all keys but those of the chunk, which was read, and records no others."""
         self.keys = frozenset(_key(row, key) for row in chunk.rows)
         self.transactions = {k: each for k, each in self.transactions.items() if k in self.keys}
 
