@@ -34,6 +34,7 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from stores.http import InfluxdbPoints
 from stores.lakes import Delta, Iceberg
 from stores.local import Duckdb, Sqlite
 from stores.servers import (
@@ -49,6 +50,7 @@ from penstock.engine.tasks.write_limits import rebatch
 from penstock.sdk import BatchId, Context, Read, registry
 from servers.clickhouse import ClickHouse
 from servers.ferretdb import FerretDb
+from servers.influxdb import Influxdb
 from servers.mariadb import MariaDb
 from servers.postgres import Postgres
 
@@ -57,6 +59,7 @@ IN_FILES = (Sqlite, Duckdb, Delta, Iceberg)
 OF_SERVERS = (
     (PostgresTable, Postgres), (PostgresTotals, Postgres), (MysqlTable, MariaDb),
     (ClickHouseTable, ClickHouse), (MongodbCollection, FerretDb),
+    (InfluxdbPoints, Influxdb),
 )  # fmt: skip
 NAMES = ", ".join(kind.name for kind in (*IN_FILES, *(kind for kind, _ in OF_SERVERS)))
 
