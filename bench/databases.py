@@ -8,11 +8,11 @@ run, and the client in its own best way (executemany, COPY, LOAD DATA, Arrow, in
 write_deltalake, append). The source reads the table in the order of its key, or of its files, into
 Arrow batches. The client reads the same rows: as Arrow from DuckDB, ClickHouse, Delta Lake and
 Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from SQLite and MySQL, and as documents
-from MongoDB, up to the last one. Both sides have moved a batch before. The servers are those of the
-tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole collection to find its first
-or last document, where MongoDB reads an index. CPU seconds are those of this process: a server has
-its own. `slower` is the time of the sink or the source for one of the client. Spark is not part of
-it.
+from MongoDB, up to the last one. Beside the rows, `postgres_aggregate` keeps totals by day. Both
+sides have moved a batch before. The servers are those of the tests: MariaDB, chdb and FerretDB
+among them. FerretDB reads the whole collection to find its first or last document, where MongoDB
+reads an index. CPU seconds are those of this process: a server has its own. `slower` is the time of
+the sink or the source for one of the client. Spark is not part of it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,32 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from stores.http import InfluxdbPoints
 from stores.lakes import Delta, Iceberg
 from stores.local import Duckdb, Sqlite
-from stores.servers import ClickHouseTable, MongodbCollection, MysqlTable, PostgresTable
+from stores.servers import (
+    ClickHouseTable,
+    MongodbCollection,
+    MysqlTable,
+    PostgresTable,
+    PostgresTotals,
+)
 from stores.system import COLUMNS, ROWS, System
 
 from penstock.engine.tasks.write_limits import rebatch
 from penstock.sdk import BatchId, Context, Read, registry
 from servers.clickhouse import ClickHouse
 from servers.ferretdb import FerretDb
+from servers.influxdb import Influxdb
 from servers.mariadb import MariaDb
 from servers.postgres import Postgres
 
 BATCH = 100_000
 IN_FILES = (Sqlite, Duckdb, Delta, Iceberg)
 OF_SERVERS = (
-    (PostgresTable, Postgres), (MysqlTable, MariaDb), (ClickHouseTable, ClickHouse),
-    (MongodbCollection, FerretDb),
+    (PostgresTable, Postgres), (PostgresTotals, Postgres), (MysqlTable, MariaDb),
+    (ClickHouseTable, ClickHouse), (MongodbCollection, FerretDb),
+    (InfluxdbPoints, Influxdb),
 )  # fmt: skip
 NAMES = ", ".join(kind.name for kind in (*IN_FILES, *(kind for kind, _ in OF_SERVERS)))
 
@@ -116,6 +125,7 @@ def sink_writes(system: System, batches: Sequence[pa.RecordBatch]) -> None:
     component: Any = registry.find("sink", system.name)
     config = component.config_type.model_validate(system.of_sink())
     sink = component.create(config, Context("bench", "out"))
+    sink.check_schema(COLUMNS)
     sink.prepare(COLUMNS)
     step, query = BATCH // ROWS, uuid.uuid4().hex
     client = sink.open()
@@ -148,8 +158,9 @@ def warm_up(system: System) -> None:
     for write in (client_writes, sink_writes):
         system.create()
         write(system, batches)
-    system.read()
-    source_reads(system, ROWS)
+    if system.has_source:
+        system.read()
+        source_reads(system, ROWS)
 
 
 def costs(system: System, batches: Sequence[pa.RecordBatch], count: int) -> dict[str, Cost]:
@@ -159,6 +170,8 @@ def costs(system: System, batches: Sequence[pa.RecordBatch], count: int) -> dict
     found = {"client writes": measured(count, lambda: client_writes(system, batches))}
     system.create()
     found["sink"] = measured(count, lambda: sink_writes(system, batches))
+    if not system.has_source:
+        return found
     found["client reads"] = measured(count, system.read)
     found["source"] = measured(count, lambda: source_reads(system, count))
     return found
@@ -167,9 +180,11 @@ def costs(system: System, batches: Sequence[pa.RecordBatch], count: int) -> dict
 def shown(name: str, found: dict[str, Cost]) -> Iterator[str]:
     """Yields the lines of a system."""
     for client, side in (("client writes", "sink"), ("client reads", "source")):
+        if side not in found:
+            continue
         theirs, ours = found[client], found[side]
         yield (
-            f"{name:<12}{side:<8}{theirs.rows:>12,.0f}{ours.rows:>12,.0f}"
+            f"{name:<20}{side:<8}{theirs.rows:>12,.0f}{ours.rows:>12,.0f}"
             f"{theirs.rows / ours.rows:>9.2f}{theirs.cpu:>12.2f}{ours.cpu:>10.2f}"
         )
 
@@ -183,7 +198,7 @@ def main() -> None:
     batches = batches_of(given.rows)
     results = {}
     if not given.json:
-        print(f"{'':<20}{'client':>12}{'penstock':>12}{'slower':>9}{'client CPU':>12}{'CPU s':>10}")
+        print(f"{'':<28}{'client':>12}{'penstock':>12}{'slower':>9}{'client CPU':>12}{'CPU s':>10}")
     with started(only) as systems:
         for system in systems:
             found = costs(system, batches, given.rows)

@@ -40,8 +40,12 @@ class PostgresTable(System):
             )
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        statement = "COPY t FROM STDIN (FORMAT csv)"
-        with self.server.client() as db, db.cursor() as cursor, cursor.copy(statement) as copy:
+        with self.server.client() as db:
+            self.copy(db, batches)
+
+    def copy(self, db: Any, batches: Sequence[pa.RecordBatch]) -> None:
+        """Writes batches by COPY."""
+        with db.cursor() as cursor, cursor.copy("COPY t FROM STDIN (FORMAT csv)") as copy:
             for rows in batches:
                 data = io.BytesIO()
                 csv.write_csv(rows, data, csv.WriteOptions(include_header=False))
@@ -63,6 +67,46 @@ def _parsed(data: bytes) -> int:
     read = csv.ReadOptions(column_names=COLUMNS.names, use_threads=False)
     types = csv.ConvertOptions(column_types=COLUMNS)
     return int(csv.read_csv(pa.BufferReader(data), read, convert_options=types).num_rows)
+
+
+class PostgresTotals(PostgresTable):
+    """Totals by day of the rows of a table. The client computes them in Arrow, beside its COPY."""
+
+    name = "postgres_aggregate"
+    has_source = False
+
+    def of_sink(self) -> dict[str, Any]:
+        return {
+            **super().of_sink(),
+            "aggregate_table": "totals",
+            "group_by": {"day": {"column": "changed", "type": "DATE"}},
+            "aggregates": {
+                "rows": {"function": "count"},
+                "total": {"function": "sum", "column": "count"},
+            },
+        }
+
+    def create(self) -> None:
+        with self.server.client() as db:
+            db.execute("DROP TABLE IF EXISTS totals")
+        super().create()
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        rows = pa.Table.from_batches(batches)
+        days = rows["changed"].cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+        grouped = pa.table({"day": days, "count": rows["count"]}).group_by("day")
+        totals = grouped.aggregate([("count", "count"), ("count", "sum")])
+        with self.server.client() as db, db.transaction(), db.cursor() as cursor:
+            cursor.execute(
+                'CREATE TABLE IF NOT EXISTS totals ("day" DATE PRIMARY KEY, "rows" BIGINT, '
+                '"total" NUMERIC)'
+            )
+            self.copy(db, batches)
+            cursor.executemany(
+                'INSERT INTO totals AS t VALUES (%s, %s, %s) ON CONFLICT ("day") DO UPDATE '
+                'SET "rows" = t."rows" + excluded."rows", "total" = t."total" + excluded."total"',
+                list(zip(*totals.to_pydict().values(), strict=True)),
+            )
 
 
 class MysqlTable(System):

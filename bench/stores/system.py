@@ -23,6 +23,7 @@ class System(ABC):
     """A system with the best way of its client."""
 
     name: ClassVar[str]
+    has_source: ClassVar[bool] = True
 
     @abstractmethod
     def options(self) -> dict[str, Any]:

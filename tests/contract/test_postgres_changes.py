@@ -22,8 +22,11 @@ from interruptions import Interruptions
 from penstock.cli.main import main
 from penstock.connectors.postgres import PostgresSource
 from penstock.connectors.postgres.changes import source as changes_source
+from penstock.connectors.postgres.changes import stream
+from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
+from penstock.sdk.database.changes import TableReceiver
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
@@ -147,6 +150,46 @@ def test_transactions_are_read_once_and_in_order(db: Any, changes: Any) -> None:
     assert len(changes.rows) == 30_002
 
 
+def test_a_transaction_larger_than_all_buffers(
+    db: Any, changes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are passed on while it is received, through a journal that is smaller than it."""
+    received, part, row = 1 << 16, 1 << 17, 3000
+    monkeypatch.setattr(stream, "_MAX_BYTES", received)
+    sizes: list[int] = []
+    flush, enqueue = TableReceiver.flush, PostgresTable.enqueue
+
+    async def measured_flush(table: Any) -> None:
+        sizes.append(table._size)
+        await flush(table)
+
+    def measured_enqueue(table: Any, *change: Any) -> None:
+        enqueue(table, *change)
+        sizes.append(table._queue.size + table._size)
+
+    monkeypatch.setattr(TableReceiver, "flush", measured_flush)
+    monkeypatch.setattr(PostgresTable, "enqueue", measured_enqueue)
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    db.execute("INSERT INTO t VALUES (-1, '')")
+    changes = changes(journal={"max_size": 1 << 20})
+    changes.start()
+    changes.until(lambda: len(changes.read()) > 0)
+    text = "x" * row
+    with db.transaction():
+        db.execute("INSERT INTO t SELECT n, %s FROM generate_series(1, 1500) AS n", (text,))
+        db.execute("UPDATE t SET v = %s WHERE id %% 2 = 0", (text[1:],))
+
+    def all_rows() -> bool:
+        changes.read()
+        changes.source.commit(changes._offset)
+        return len(changes.rows) == 2251
+
+    changes.until(all_rows)
+    assert [row["id"] for row in changes.rows] == [-1, *range(1, 1501), *range(2, 1501, 2)]
+    assert sum(len(row["v"]) for row in changes.rows) > 6 * (1 << 20)
+    assert row < max(sizes) < 2 * (part + received + row), max(sizes)
+
+
 def test_keys_and_values_that_are_not_sent(db: Any, changes: Any) -> None:
     db.execute(
         "CREATE TABLE t (a int, b text, big text, n int, twice int GENERATED ALWAYS AS (n * 2) "
@@ -175,6 +218,23 @@ def test_keys_and_values_that_are_not_sent(db: Any, changes: Any) -> None:
     assert changes.table()["k", 8]["tags"] is None
     db.execute("DELETE FROM t")
     changes.until(lambda: changes.table() == {})
+    db.execute("ALTER TABLE t DROP twice, DROP padded, REPLICA IDENTITY DEFAULT")
+    with db.transaction():
+        for key in (1, 2):
+            db.execute("INSERT INTO t VALUES (%s, 'k', %s, 1)", (key, big))
+            db.execute("UPDATE t SET n = 2 WHERE a = %s", (key,))
+        db.execute("UPDATE t SET big = 'y' WHERE a = 1")
+        db.execute("UPDATE t SET n = 3 WHERE a = 1")
+        db.execute("DELETE FROM t WHERE a = 2")
+    known = len(changes.rows)
+    changes.until(lambda: changes.received == known + 7)
+    rows, (letter,) = changes.read_again()
+    # An update without the value has that of a later update; it is null in no row.
+    assert [(row["a"], row["_op"], row["n"], row["big"][:1]) for row in rows[known:-1]] == [
+        (1, "i", 1, "x"), (1, "u", 2, "y"), (2, "i", 1, "x"), (1, "u", 2, "y"), (1, "u", 3, "y"),
+    ]  # fmt: skip
+    assert (rows[-1]["a"], rows[-1]["_op"]) == (2, "d")
+    assert letter.error.code == "unavailable-value" and 'column "big"' in letter.error.message
 
 
 def test_rows_before_updates(db: Any, changes: Any) -> None:
@@ -612,7 +672,7 @@ def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: st
 
 
 def test_a_server_that_restarts(tmp_path: Path) -> None:
-    """A kill of the server neither loses nor repeats a change.
+    """A kill of the server neither loses nor repeats a change. As a standby it is an error.
 
     The snapshot has ended before: a row that is inserted while it is read may be received twice.
     """
@@ -649,6 +709,12 @@ def test_a_server_that_restarts(tmp_path: Path) -> None:
             assert len(changes.rows) - before == count - known == 2000
         finally:
             changes.stop()
+        server.kill()
+        (server.directory.path / "data" / "standby.signal").touch()
+        server.start()
+        with pytest.raises(PenstockError, match="is a standby; changes") as standby:
+            changes.source.check()
+        assert standby.value.code == "standby" and "primary" in str(standby.value.hint)
 
 
 def test_interrupted_connections(

@@ -141,10 +141,14 @@ def test_without_a_terminal_there_are_log_lines(tmp_path: Path, cli: CommandLine
 
 def test_json_log_and_a_failure(tmp_path: Path, cli: CommandLine) -> None:
     put_dirty(tmp_path)
-    file = put(tmp_path, DIRTY.replace("on_error: dead_letter", "on_error: fail"))
+    letters = "dead_letter: {type: http, url: 'http://made.example.com', auth: {token: x}}\n"
+    file = put(tmp_path, DIRTY.replace("on_error: dead_letter", "on_error: fail") + letters)
     done = cli(tmp_path, "run", file, "--log", "json", "--log-level", "info")
     assert done.returncode == 1
     lines = [json.loads(line) for line in done.stderr.splitlines()]
+    (no_tls,) = [line for line in lines if line["event"] == "no TLS"]
+    assert "made.example.com has credentials" in no_tls["reason"]
+    assert no_tls["level"] == "warning" and "p.yaml:" in no_tls["at"]
     error = next(line for line in lines if line["event"] == "error")
     assert (error["code"], error["query"], error["level"]) == ("divide-by-zero", "rows", "error")
     assert (lines[-1]["event"], lines[-1]["outcome"]) == ("ended", "failed")

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock import app
+from penstock.plan.model import Plan
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "penstock"
 PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/howto/testing-penstock.md"]
@@ -40,3 +43,33 @@ def test_steps_are_defined_in_their_files() -> None:
     assert len(steps) == 6
     for name, path in steps:
         assert re.search(rf"^(?:def|class) {name}\b", (SOURCE / path).read_text(), re.MULTILINE)
+
+
+def test_the_script_of_changes_has_the_plan_of_its_file(tmp_path: Path) -> None:
+    """The files of a page that copies the changes of a table, as YAML and as SQL."""
+    text = (ROOT / "docs" / "howto" / "databases.md").read_text()
+    section = text.split("## Read the changes of a PostgreSQL table\n")[1].split("\n## ")[0]
+    plans = []
+    for language in ("yaml", "sql"):
+        block = re.search(rf"^```{language} [^\n]*\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        assert block is not None
+        file = tmp_path / f"shop.{language}"
+        file.write_text(block[1])
+        plans.append(app.plan([file], env={"SHOP_PASSWORD": "made up"}))
+    of_file, of_script = map(_meaning, plans)
+    assert of_file == of_script
+    assert [node[:3] for node in of_file[1]] == [
+        ("orders", "source", "postgres"), ("copy", "sink", "sqlite")
+    ]  # fmt: skip
+
+
+def _meaning(plan: Plan) -> tuple[object, ...]:
+    """Returns all of a plan but the texts and the places of its files."""
+    nodes = [
+        (
+            node.name, node.kind, node.type, node.inputs, node.component.config,
+            node.component.capabilities, node.primary_key, node.operation, node.unknown_key,
+        )
+        for node in plan.nodes.values()
+    ]  # fmt: skip
+    return plan.pipeline.name, nodes, plan.queries, plan.spec.runtime, plan.spec.sinks["copy"]

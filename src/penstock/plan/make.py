@@ -30,6 +30,7 @@ from penstock.plan.sink_keys import key_rows_of_sinks
 from penstock.plan.state_location import locate_state
 from penstock.plan.state_rules import executors_store_nothing
 from penstock.plan.unbounded_state import find_unbounded_state
+from penstock.plan.unencrypted_connections import unencrypted_connections
 from penstock.sdk import SideOutput, Sink, Source, registry
 from penstock.spec.graph import list_nodes
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
@@ -131,7 +132,9 @@ class _Planner:
             self.errors.extend(
                 error for error in rule(plan) if is_certain or error.where not in suspects
             )
-        found = (*find_unbounded_state(plan), *assumed_columns(plan))
+        found = (
+            *find_unbounded_state(plan), *assumed_columns(plan), *unencrypted_connections(plan)
+        )  # fmt: skip
         plan = replace(plan, warnings=(*plan.warnings, *found))
         known = plan.nodes.keys() | self.invalid
         rest = [node for name, node in connected.items() if name not in known]

@@ -81,6 +81,9 @@ class Run:
         threading.Thread(target=self.run, args=(spark,), name=name, daemon=True).start()
 
     def _run(self, spark: SparkSession | None) -> Outcome:
+        for warning in self.handle.plan.warnings:
+            if warning.code == "unencrypted-credentials":
+                self.log.warning("no TLS", at=f"{warning.where}", reason=warning.message)
         with ExitStack() as stack:
             listen = self.options.listen or self.handle.plan.spec.runtime.endpoints.listen
             if listen is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,10 +28,12 @@ from penstock.sdk.database.changes import (
     Transaction,
     Unsent,
     Value,
+    chunks,
     metadata_of,
     receiver,
 )
-from penstock.sdk.database.changes.payloads import payloads_of, texts_of_payloads
+from penstock.sdk.database.changes import table as changed_table
+from penstock.sdk.database.changes.payloads import MANY, payloads_of, texts_of_payloads
 from penstock.sdk.database.changes.progress import PROGRESS
 from penstock.sdk.database.changes.rows import (
     change_payload,
@@ -39,6 +42,7 @@ from penstock.sdk.database.changes.rows import (
     key_text,
 )
 from penstock.sdk.database.changes.schemas import read_schemas
+from penstock.sdk.database.changes.table_source import texts_one_by_one
 from penstock.sdk.operations import Operation
 
 INSERT, UPDATE, DELETE = Operation.INSERT, Operation.UPDATE, Operation.DELETE
@@ -218,6 +222,53 @@ def test_rows_by_columns_while_a_chunk_is_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("by_columns", [True, False])
+def test_changed_keys_of_a_large_transaction_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_columns: bool
+) -> None:
+    """The log waits for the chunk once many keys have changed, and confirms meanwhile.
+
+    The chunk contains the first change, and none of the transaction, which also changes its keys
+    before and after the wait.
+    """
+    monkeypatch.setattr(chunks, "MAX_CHANGED_KEYS", 100)
+    monkeypatch.setattr(changed_table, "_WAIT_SECONDS", 0.01)
+    rows: list[Row] = [{"k": key, "v": "read"} for key in ("first", "3", "700", "same")]
+    chunk = PartOfTable(rows, True, 30, "at 30", None, 10)
+    old, large = (Transaction(n, f"at {n}", f"t{n}", None) for n in (5, 20))
+    is_awaited, kept = threading.Event(), []
+
+    class Slow(Table):
+        def read_chunk(self, after: Key | None) -> Chunk:
+            assert is_awaited.wait(60), "the log does not wait for the chunk"
+            return super().read_chunk(after)
+
+    async def add(table: Table) -> None:
+        table.begin_chunk()
+        await table.add_part(old, 1, UPDATE, row("first"), None)
+        for first in range(0, 1000, 50):
+            keys = [str(n) for n in range(first, first + 50)]
+            if by_columns:
+                values = pa.record_batch({"k": keys, "v": ["new"] * 50})
+                numbers = [int(key) + 1 for key in keys]
+                await table.add_rows([large] * 50, numbers, pa.repeat("u", 50), values)
+            else:
+                for key in keys:
+                    await table.add_part(large, int(key) + 1, UPDATE, row(key), None)
+            kept.append(len(table._changed.transactions))
+        await table.finish_chunk(30)
+
+    with Journal(tmp_path, COLUMNS) as journal:
+        table = Slow(tmp_path, journal, [chunk])
+        table.described = pa.schema([("k", pa.string()), ("v", pa.string())])
+        table.while_waiting = is_awaited.set
+        asyncio.run(add(table))
+    reader = JournalReader(tmp_path)
+    payloads = [p for _, each in reader.read(1001, reader.end()) for p in each[0].to_pylist()]
+    assert [json.loads(payload)["row"]["k"] for payload in payloads] == ["first", "same"]
+    assert max(kept) <= 100 and kept[-1] == 3, "only keys of the chunk are kept"
+
+
 def test_many_rows_by_columns_fit_a_small_journal(tmp_path: Path) -> None:
     """They are appended in parts. A reader removes what it has read meanwhile."""
     count, transaction = 5000, Transaction(10, "at 10", "t10", None)
@@ -322,6 +373,24 @@ def test_values_that_are_not_sent(receive: Any) -> None:
     ]
     found = receive([], log)
     assert [r["v"] for _, r, _, _ in found] == ["old", "current ('2',)"]
+    empty = [(20, [(UPDATE, row("1", ""), row("1", unsent)), (DELETE, row("1", unsent), None)])]
+    assert [r["v"] for _, r, _, _ in receive([], empty)] == ["", None], "a delete has its key"
+
+
+def test_values_of_rows_that_were_removed_meanwhile(
+    receive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not null: neither by themselves, nor beside many rows that have all values."""
+    monkeypatch.setattr(Table, "read_current", lambda *_: {})
+    receive([], [(10, [(UPDATE, None, row("1", Unsent.VALUE))])])
+    unknown = change_payload(UPDATE, row("1", Unsent.VALUE))
+    known = [change_payload(UPDATE, row(str(n), "sent")) for n in range(MANY)]
+    for payloads in ([unknown], [*known, unknown], [unknown, *known]):
+        assert texts_of_payloads(payloads, ["k", "v"]) is None
+        with pytest.raises(DecodeError, match='the value of column "v"') as unsent:
+            texts_one_by_one(payloads, ["k", "v"])
+        assert unsent.value.code == "unavailable-value"
+        assert len(texts_one_by_one(payloads, ["k"])[0]) == len(payloads), "v is not declared"
 
 
 def test_bytes_in_keys_and_rows(receive: Any) -> None:

@@ -12,6 +12,7 @@ from penstock.sdk import Retry, StartAt
 from penstock.sdk.columns.template import KeyTemplate
 from penstock.sdk.network.auth import AwsAuth, PasswordAuth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+from penstock.sdk.network.unencrypted import is_local
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,15 @@ def test_a_key_that_is_a_column_name_is_an_error() -> None:
     assert [*key.validate_python("all").check(columns, "key")] == []
     (error,) = key.validate_python("user").check(columns, "key")
     assert error.hint == 'Write "{user}" for the value of the column.'
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True), ("db.localhost", True), ("127.0.0.2", True), ("::1", True),
+        ("%2Fvar%2Frun", True), ("/var/run", True), ("", True), ("10.0.0.1", False),
+        ("localhost.example.com", False), ("0.0.0.0", False), ("{host}", False),
+    ],
+)  # fmt: skip
+def test_hosts_of_this_machine(host: str, local: bool) -> None:
+    assert is_local(host) is local

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.sdk import Config, PositiveDuration, UserPath
-from penstock.sdk.database import DatabaseSinkConfig, TableSourceConfig
+from penstock.sdk.database import TableSourceConfig
+from penstock.sdk.database.config import UpdateWhereConfig
 
 
 class FileConfig(Config):
@@ -17,5 +18,5 @@ class DuckdbSourceConfig(FileConfig, TableSourceConfig):
     pass
 
 
-class DuckdbSinkConfig(FileConfig, DatabaseSinkConfig):
+class DuckdbSinkConfig(FileConfig, UpdateWhereConfig):
     pass

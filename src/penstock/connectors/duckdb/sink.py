@@ -7,10 +7,10 @@ from contextlib import closing
 from penstock.connectors.duckdb.config import DuckdbSinkConfig
 from penstock.connectors.duckdb.types import DIALECT
 from penstock.connectors.duckdb.writing import WritingConnection
-from penstock.sdk.database import DatabaseSink
+from penstock.sdk.database.conflicts import ConflictSink
 
 
-class DuckdbSink(DatabaseSink[DuckdbSinkConfig]):
+class DuckdbSink(ConflictSink[DuckdbSinkConfig]):
     """Writes rows to a table of a DuckDB database, as Arrow batches.
 
     A batch is one transaction, which also records the batch in the table `penstock_batches` in the

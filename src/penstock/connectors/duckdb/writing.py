@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.duckdb.config import FileConfig
+from penstock.connectors.duckdb.config import DuckdbSinkConfig
 from penstock.connectors.duckdb.connection import DuckdbConnection
 from penstock.connectors.duckdb.journal import Journal
 from penstock.connectors.duckdb.trial import Trial
@@ -16,12 +16,13 @@ from penstock.connectors.duckdb.types import union_item
 from penstock.connectors.duckdb.values import check_values
 from penstock.core.errors import RecordError, Rejected
 from penstock.sdk.database import TableName
+from penstock.sdk.database.conflicts import ConflictConnection
 from penstock.sdk.database.types import declared_type
 
 ROWS = "temp.penstock_rows"
 
 
-class WritingConnection(DuckdbConnection):
+class WritingConnection(ConflictConnection, DuckdbConnection):
     """A connection that writes Arrow batches.
 
     DuckDB has no savepoints, and an error ends the transaction. `restore` begins it again and
@@ -29,8 +30,9 @@ class WritingConnection(DuckdbConnection):
     written (see `Trial`), so that rejected rows do not end the transaction.
     """
 
-    def __init__(self, config: FileConfig) -> None:
+    def __init__(self, config: DuckdbSinkConfig) -> None:
         super().__init__(config, read_only=False)
+        self.conflicts = config
         self._journal = Journal()
         self._targets: dict[TableName, pa.Schema] = {}
         self._trial: Trial | None = None
@@ -45,7 +47,7 @@ class WritingConnection(DuckdbConnection):
         self._write(table, rows)
 
     def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
-        self._write(table, rows, self.dialect.conflict_clause(rows.schema.names, key), key)
+        self._write(table, rows, self.conflict_clause(rows.schema.names, key), key)
 
     def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
         quoted = map(self.dialect.quote, keys.schema.names)

@@ -216,10 +216,6 @@ class MysqlConnection(DbapiConnection):
     def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
         self._insert(table, rows, f" {self.conflict_clause(rows.schema.names, key)}")
 
-    def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
-        """Returns the clause of an upsert. `names` are the columns of the rows."""
-        return self.dialect.conflict_clause(names, key)
-
     def _insert(self, table: TableName, rows: pa.RecordBatch, clause: str) -> None:
         names = self.dialect.quote_all(rows.schema.names)
         start = f"INSERT INTO {self.dialect.table(table)} ({names}) VALUES "

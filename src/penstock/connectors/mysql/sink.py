@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from penstock.connectors.mysql.config import MysqlSinkConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.types import DIALECT
 from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import Permanent
 from penstock.sdk.columns.names import fold
-from penstock.sdk.database import Connection, DatabaseSink, upserts_only
+from penstock.sdk.database import Connection
+from penstock.sdk.database.conflicts import ConflictSink
 
 
-class MysqlSink(DatabaseSink[MysqlSinkConfig]):
+class MysqlSink(ConflictSink[MysqlSinkConfig]):
     """Writes rows to a table of a MySQL or MariaDB database, by INSERT statements of many rows.
 
     A batch is one transaction, which also records the batch in the table `penstock_batches` in the
@@ -52,11 +51,6 @@ class MysqlSink(DatabaseSink[MysqlSinkConfig]):
 
     def connect(self) -> WritingConnection:
         return WritingConnection(self.config)
-
-    def check_schema(self, columns: pa.Schema) -> None:
-        super().check_schema(columns)
-        if self.config.on_conflict == "nothing" and self.mode != "upsert":
-            raise upserts_only("on_conflict")
 
     def check_table(self, connection: Connection) -> None:
         assert isinstance(connection, MysqlConnection)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from penstock.sdk.database import ConflictConfig
 from penstock.sdk.database.changes import ChangesConfig
-from penstock.sdk.database.config import ServerConfig
+from penstock.sdk.database.config import ServerConfig, UpdateWhereConfig
 
 _MAX_NAME = 63
 
@@ -48,9 +47,6 @@ class PostgresSourceConfig(ConnectionConfig, ChangesConfig):
         return {"slot": self.slot or f"penstock_{pipeline}"}
 
 
-class PostgresSinkConfig(ConnectionConfig, ConflictConfig):
+class PostgresSinkConfig(ConnectionConfig, UpdateWhereConfig):
     create_schema: bool = False
     """Creates the schema of the table if it is missing."""
-    update_where: dict[str, Literal["=", ">", ">=", "<", "<=", "!=", "<>"]] = {}
-    """Columns with operators, with `mode: upsert`. A row of the table is updated only if each of
-    these columns of the new row compares so with that of the table: `{version: ">"}`."""

@@ -143,10 +143,6 @@ class PostgresConnection(DbapiConnection):
         )
         self._drop_stage()
 
-    def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
-        """Returns the clause of an INSERT for a row whose key the table `TARGET` has."""
-        return self.dialect.conflict_clause(names, key)
-
     def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
         self._stage(table, keys)
         equal = " AND ".join(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
-
-import pyarrow as pa
 
 from penstock.connectors.postgres.config import PostgresSinkConfig
 from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.types import DIALECT
 from penstock.connectors.postgres.writing import WritingConnection
-from penstock.core.errors import OptionError, raise_all
-from penstock.sdk.columns.checks import check_column
-from penstock.sdk.database import Connection, DatabaseSink, upserts_only
+from penstock.sdk.database import Connection
+from penstock.sdk.database.conflicts import ConflictSink
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(\0, 0))"
 
 
-class PostgresSink(DatabaseSink[PostgresSinkConfig]):
+class PostgresSink(ConflictSink[PostgresSinkConfig]):
     """Writes rows to a table of a PostgreSQL database, by COPY.
 
     A batch is one transaction, which also records the batch in the table `penstock_batches` in the
@@ -54,24 +50,6 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
         needed = ["INSERT", "SELECT", *(["UPDATE", "DELETE"] if self.mode == "upsert" else [])]
         with closing(self.connect()) as connection:
             check_privileges(connection, self.table, needed)
-
-    def check_schema(self, columns: pa.Schema) -> None:
-        super().check_schema(columns)
-        raise_all(self._conflict_errors(columns))
-
-    def _conflict_errors(self, columns: pa.Schema) -> Iterator[OptionError]:
-        config = self.config
-        for name in config.update_where:
-            yield from check_column(name, columns, "update_where", name)
-        is_ignoring = config.on_conflict == "nothing"
-        name = "update_where" if config.update_where else "on_conflict"
-        if (config.update_where or is_ignoring) and self.mode != "upsert":
-            yield upserts_only(name)
-        if is_ignoring and config.update_where:
-            yield OptionError.of(
-                name, message="update_where has no meaning with on_conflict: nothing",
-                code="unused-option", hint="Remove one of them.",
-            )  # fmt: skip
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger while other sinks wait that create it or their table."""

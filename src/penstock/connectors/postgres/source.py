@@ -37,13 +37,13 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     the changes that are committed meanwhile. A run resumes where the last run stopped, also within
     the snapshot. Changes are in a journal on disk before the slot advances. A change of the primary
     key is a delete and an insert. Values that the server does not send (TOAST, generated columns)
-    are read from the table. A change of a large transaction may be in another batch than the
-    others. The metadata columns are `lsn`, `transaction`, `commit_time`, `snapshot` and `received`.
-    A lost slot, or one that another pipeline has read, is an error. Columns that are added to the
-    table are added to the stream, and types are widened. The server needs `wal_level = logical`,
-    and the user the attribute REPLICATION, SELECT on the table, and a publication of the table or
-    the right to create it. The slot keeps the log of the server until the changes are read: drop it
-    with the pipeline.
+    are read from the table; without a current row the update is a dead letter. A transaction may be
+    in several batches, and may be larger than the memory. The metadata columns are `lsn`,
+    `transaction`, `commit_time`, `snapshot` and `received`. A lost slot, or one that another
+    pipeline has read, is an error. Columns that are added to the table are added to the stream, and
+    types are widened. The server needs `wal_level = logical`, and the user the attribute
+    REPLICATION, SELECT on the table, and a publication of the table or the right to create it. The
+    slot keeps the log of the server until the changes are read: drop it with the pipeline.
 
     The columns are those of the table. `numeric` without a precision is DECIMAL(38, 18); declare
     the column as STRING in `schema` for other numbers. A domain has its base type, also in arrays.

@@ -5,15 +5,24 @@ from __future__ import annotations
 from penstock.connectors.sqlite.connection import SqliteConnection
 from penstock.connectors.sqlite.types import DIALECT
 from penstock.sdk import UserPath
-from penstock.sdk.database import DatabaseSink, DatabaseSinkConfig
+from penstock.sdk.database.config import UpdateWhereConfig
+from penstock.sdk.database.conflicts import ConflictConnection, ConflictSink
 
 
-class SqliteSinkConfig(DatabaseSinkConfig):
+class SqliteSinkConfig(UpdateWhereConfig):
     path: UserPath
     """The file of the database, which is created if it is missing."""
 
 
-class SqliteSink(DatabaseSink[SqliteSinkConfig]):
+class WritingConnection(ConflictConnection, SqliteConnection):
+    """A connection that treats rows with an existing key as the options of a sink say."""
+
+    def __init__(self, config: SqliteSinkConfig) -> None:
+        super().__init__(config.path, "rwc")
+        self.conflicts = config
+
+
+class SqliteSink(ConflictSink[SqliteSinkConfig]):
     """Writes rows to a table of a SQLite database.
 
     A batch is one transaction, which also records the batch in the table `penstock_batches` of the
@@ -33,5 +42,5 @@ class SqliteSink(DatabaseSink[SqliteSinkConfig]):
 
     dialect = DIALECT
 
-    def connect(self) -> SqliteConnection:
-        return SqliteConnection(self.config.path, "rwc")
+    def connect(self) -> WritingConnection:
+        return WritingConnection(self.config)

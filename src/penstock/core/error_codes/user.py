@@ -116,6 +116,7 @@ USER_CODES: Mapping[str, str] = {
     "unanswered": "A command requires a confirmation, and standard input is not a terminal.",
     "unbounded-phase": "A phase of a hybrid source before the last one has no end.",
     "unbounded-state": "The state of a query grows without bound.",
+    "unencrypted-credentials": "A connection to another machine has credentials and no TLS.",
     "unexpected-chance": "The plan of Spark is not deterministic, unlike the text of the query.",
     "unexpected-state": "The plan of Spark has state, unlike the text of the query.",
     "unknown-alias": "A YAML alias has no anchor.",

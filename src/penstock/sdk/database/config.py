@@ -163,3 +163,9 @@ class ConflictConfig(DatabaseSinkConfig):
     on_conflict: Literal["update", "nothing"] = "update"
     """The action for a row whose key the table has, with `mode: upsert`: `update` the row of the
     table, or do `nothing`."""
+
+
+class UpdateWhereConfig(ConflictConfig):
+    update_where: dict[str, Literal["=", ">", ">=", "<", "<=", "!=", "<>"]] = {}
+    """Columns with operators, with `mode: upsert`. A row of the table is updated only if each of
+    these columns of the new row compares so with that of the table: `{version: ">"}`."""

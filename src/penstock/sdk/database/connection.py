@@ -87,7 +87,13 @@ class Connection(ABC):
 
     def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
         """Inserts rows, or replaces the rows with their keys."""
-        self.execute_many(self.dialect.upsert(table, rows.schema.names, key), rows)
+        names = rows.schema.names
+        insert = self.dialect.insert(table, names)
+        self.execute_many(f"{insert} {self.conflict_clause(names, key)}", rows)
+
+    def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
+        """Returns the clause of an INSERT for a row whose key the table has."""
+        return self.dialect.conflict_clause(names, key)
 
     def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
         """Deletes the rows with these keys."""

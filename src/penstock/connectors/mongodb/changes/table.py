@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.connectors.mongodb.changes.events import Event
 from penstock.connectors.mongodb.changes.snapshot import DOCUMENT, read_chunk, read_document
 from penstock.connectors.mongodb.config import ID, ConnectionConfig
-from penstock.sdk.database.changes import Chunk, Key, Row, TableReceiver, Transaction
+from penstock.sdk.database.changes import Chunk, Key, Row, TableReceiver, Transaction, Value
 from penstock.sdk.operations import Operation
 
 
@@ -29,7 +29,7 @@ class MongodbCollection(TableReceiver):
         is_known = transaction.position == self.progress.commit
         self._number = self.progress.number if is_known else 0
 
-    def payload(self, operation: Operation, row: Row) -> bytes:
+    def payload(self, operation: Operation, row: Mapping[str, Value]) -> bytes:
         return change_payload(operation, row)
 
     def read_chunk(self, after: Key | None) -> Chunk:
@@ -54,17 +54,18 @@ class MongodbCollection(TableReceiver):
         if event.document is None:
             row |= await asyncio.to_thread(self.read_current, (DOCUMENT,), (event.key,))
         if row[DOCUMENT] is None:
-            self.mark_changed((event.key,), event.transaction)
+            await self.mark_changed((event.key,), event.transaction)
         else:
             await self.change(event.transaction, event.operation, None, row)
 
     def _add(
-        self, operation: Operation, row: Row, transaction: Transaction | None, lsn: str = ""
-    ) -> None:
+        self, operation: Operation, row: Mapping[str, Value], transaction: Transaction | None,
+        lsn: str = "",
+    ) -> None:  # fmt: skip
         super()._add(operation, row, transaction, self.reached)
 
 
-def change_payload(operation: Operation, row: Row) -> bytes:
+def change_payload(operation: Operation, row: Mapping[str, Value]) -> bytes:
     """Returns a change as BSON. Without its document a delete has the `_id` only."""
     import bson
     from bson.raw_bson import RawBSONDocument

@@ -17,7 +17,7 @@ from penstock.connectors.mysql.changes.snapshot import log_end
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
 from penstock.connectors.mysql.connection import MysqlConnection
-from penstock.sdk.database.changes import ChangesReceiver
+from penstock.sdk.database.changes import ChangesReceiver, truncated_table
 
 
 class MysqlReceiver(ChangesReceiver):
@@ -68,7 +68,7 @@ class MysqlReceiver(ChangesReceiver):
     def _truncate(self, place: Place) -> None:
         for table in self._tables_of(place):
             if not table.ignores_truncate and table.reads(self.transaction):
-                raise table.truncated(self.transaction)
+                raise truncated_table(table.name, self.transaction)
 
     def _tables_of(self, place: Place) -> Iterator[MysqlTable]:
         return (table for table in self._own_tables if table.place == place)

@@ -20,7 +20,7 @@ from penstock.connectors.postgres.changes.snapshot import mark_position
 from penstock.connectors.postgres.changes.stream import START, ReplicationStream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.sdk.database.changes import ChangesReceiver, Transaction
+from penstock.sdk.database.changes import ChangesReceiver, Transaction, truncated_table
 
 
 class PostgresReceiver(ChangesReceiver):
@@ -90,4 +90,4 @@ class PostgresReceiver(ChangesReceiver):
         _, tables = self._described[number]
         for table in tables:
             if not table.ignores_truncate:
-                raise table.truncated(self.transaction)
+                raise truncated_table(table.name, self.transaction)

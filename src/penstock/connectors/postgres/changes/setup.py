@@ -72,7 +72,11 @@ class Replication:
         address = connection.config.address
         if standby:
             raise Permanent(
-                f"{address} is a standby", code="standby", hint="Set url to the primary."
+                f"{address} is a standby; changes are read from a primary, also with PostgreSQL 16 "
+                "and later",
+                code="standby",
+                hint="Set url to the primary. The rows of a table are read from a standby without "
+                "changes: true.",
             )
         if level != "logical":
             raise Permanent(

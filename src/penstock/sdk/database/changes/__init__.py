@@ -7,7 +7,7 @@ a SQL database this is a `TableChangesSource`.
 
 from penstock.sdk.database.changes.chunks import Chunk
 from penstock.sdk.database.changes.config import ChangesConfig, ChangesOptions
-from penstock.sdk.database.changes.loss import LostChanges
+from penstock.sdk.database.changes.loss import LostChanges, truncated_table
 from penstock.sdk.database.changes.progress import Confirmed, Progress, RetainedLog
 from penstock.sdk.database.changes.receiver import ChangesReceiver
 from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value, has_unsent
@@ -20,4 +20,5 @@ __all__ = [
     "ChangesConfig", "ChangesOptions", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed",
     "Key", "LostChanges", "Progress", "RetainedLog", "Row", "SchemaWriter", "TableChangesSource",
     "TableReceiver", "Transaction", "Unsent", "Value", "has_unsent", "metadata_of",
+    "truncated_table",
 ]  # fmt: skip

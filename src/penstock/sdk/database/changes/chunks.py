@@ -16,6 +16,8 @@ import pyarrow as pa
 from penstock.sdk.database.changes.rows import Key, Row, Transaction
 
 CHUNK_ROWS = 10_000
+MAX_CHANGED_KEYS = 100_000
+"""The changed keys that are kept while a chunk is read. Then the log waits for the chunk."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,35 @@ class Chunk(ABC):
 
 @dataclass
 class ChangedKeys:
-    """The last transaction that changed each key, since the read of a chunk began."""
+    """The last transaction that changed each key, since the read of a chunk began.
+
+    `limit_to` bounds its memory, also within a transaction that changes more keys than fit there.
+    """
 
     transactions: dict[Key, Transaction] = field(default_factory=dict)
+    keys: frozenset[Key] | None = None
+    """The only keys that are recorded; all of them if None."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further keys are only recorded after `limit_to`."""
+        return self.keys is None and len(self.transactions) >= MAX_CHANGED_KEYS
 
     def add(self, key: Key, transaction: Transaction) -> None:
         """Records a change."""
-        self.transactions[key] = transaction
+        if self.keys is None or key in self.keys:
+            self.transactions[key] = transaction
+
+    def limit_to(self, chunk: Chunk, key: tuple[str, ...]) -> None:
+        """Removes all keys but those of the chunk, which was read, and records no others."""
+        self.keys = frozenset(_key(row, key) for row in chunk.rows)
+        self.transactions = {k: each for k, each in self.transactions.items() if k in self.keys}
 
     def newest(self, chunk: Chunk, key: tuple[str, ...]) -> list[Row]:
         """Returns the rows of a chunk that no newer change has replaced."""
         newer = {k for k, each in self.transactions.items() if not chunk.contains(each)}
-        return [row for row in chunk.rows if tuple(row[name] for name in key) not in newer]
+        return [row for row in chunk.rows if _key(row, key) not in newer]
+
+
+def _key(row: Row, names: tuple[str, ...]) -> Key:
+    return tuple(row[name] for name in names)

@@ -1,8 +1,9 @@
-"""Changes that the server has removed before they were read."""
+"""Changes that the server has removed before they were read, and rows that were removed at once."""
 
 from __future__ import annotations
 
 from penstock.core.errors import Permanent
+from penstock.sdk.database.changes.rows import Transaction
 
 _MARK = b"lost "
 """The start of a record of the journal for lost changes. No payload of a change starts with it."""
@@ -17,6 +18,17 @@ class LostChanges(Permanent):
     default_code = "data-gone"
     table: str | None = None
     end: tuple[int, str] | None = None
+
+
+def truncated_table(name: str, transaction: Transaction | None) -> Permanent:
+    """Returns the error of a table whose rows were removed at once."""
+    at = transaction.lsn if transaction is not None else "an unknown position"
+    return Permanent(
+        f'the table "{name}" was truncated at {at}; the rows that were removed are not known',
+        code="truncated",
+        hint="Set on_truncate: ignore to keep these rows in the targets, or remove the state and "
+        "the targets to read the table again.",
+    )
 
 
 def loss_payload(message: str) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from penstock.core.errors import DecodeError
 from penstock.sdk.operations import Operation
@@ -46,6 +46,15 @@ def has_unsent(row: Mapping[str, Value]) -> bool:
     return Unsent.VALUE in row.values()
 
 
+def with_values_of(before: Mapping[str, Value], row: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Returns a row with those values of the row before that the server has not sent again."""
+    known = {name: value for name, value in before.items() if value is not None}
+    return {
+        name: known.get(name, value) if isinstance(value, Unsent) else value
+        for name, value in row.items()
+    }
+
+
 def _bytes(value: bytes) -> dict[str, str]:
     return {"bytes": value.hex()}
 
@@ -53,6 +62,8 @@ def _bytes(value: bytes) -> dict[str, str]:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_bytes)
 quoted: Callable[[str], str] = json.encoder.encode_basestring
 MARK_OF_BYTES = b'{"bytes":'
+_UNSENT = '{"unsent": true}'
+_MARKS = (MARK_OF_BYTES, _UNSENT.encode())
 
 
 def key_text(key: Key) -> str:
@@ -62,11 +73,13 @@ def key_text(key: Key) -> str:
 
 def key_of_text(text: str) -> Key:
     """Returns a key of `key_text`."""
-    return tuple(map(_datum, json.loads(text)))
+    return cast(Key, tuple(map(_value, json.loads(text))))
 
 
-def change_payload(operation: Operation, row: Row) -> bytes:
+def change_payload(operation: Operation, row: Mapping[str, Value]) -> bytes:
     """Returns a change as a payload of the journal: JSON as that of `_ENCODER`.
+
+    A value that is not known has a form of its own, which is no text: the row cannot be read.
 
     A call of an encoder for each row takes three times as long.
     """
@@ -79,19 +92,23 @@ def change_payload(operation: Operation, row: Row) -> bytes:
     return f'{{"op": "{operation.value}", "row": {{{values}}}}}'.encode()
 
 
-def _json(value: bytes | None) -> str:
+def _json(value: bytes | Unsent | None) -> str:
+    if isinstance(value, Unsent):
+        return _UNSENT
     return "null" if value is None else f'{{"bytes": "{value.hex()}"}}'
 
 
-def changes_of_payloads(payloads: Sequence[bytes]) -> tuple[list[str], list[Row]]:
+def changes_of_payloads(
+    payloads: Sequence[bytes],
+) -> tuple[list[str], list[Mapping[str, Value]]]:
     """Returns the operations and the rows of payloads. Raises DecodeError."""
     try:
         changes = _parsed(payloads)
     except ValueError as error:
         raise DecodeError(f"the record is not a change: {error}", code="not-json") from None
     rows = [change["row"] for change in changes]
-    if any(MARK_OF_BYTES in payload for payload in payloads):
-        rows = [{name: _datum(value) for name, value in row.items()} for row in rows]
+    if any(mark in payload for payload in payloads for mark in _MARKS):
+        rows = [{name: _value(value) for name, value in row.items()} for row in rows]
     return [change["op"] for change in changes], rows
 
 
@@ -104,5 +121,7 @@ def _parsed(payloads: Sequence[bytes]) -> list[dict[str, Any]]:
     return [json.loads(payload) for payload in payloads]
 
 
-def _datum(value: Any) -> Datum:
-    return bytes.fromhex(value["bytes"]) if isinstance(value, dict) else value
+def _value(value: Any) -> Value:
+    if not isinstance(value, dict):
+        return cast(Value, value)
+    return bytes.fromhex(value["bytes"]) if "bytes" in value else Unsent.VALUE

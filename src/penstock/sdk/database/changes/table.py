@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import Permanent
 from penstock.journal import Journal, Message, Messages
 from penstock.journal.reader import split_batch
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
@@ -24,6 +23,7 @@ from penstock.sdk.database.changes.rows import (
     change_payload,
     has_unsent,
     key_text,
+    with_values_of,
 )
 from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.operations import Operation
@@ -50,7 +50,7 @@ class TableReceiver(ABC):
         self.described: pa.Schema | None = None
         """The columns of the rows that follow in the log."""
         self.while_waiting: Callable[[], None] = lambda: None
-        """Called every second while the journal is full."""
+        """Called every second while the journal is full, or the log waits for a chunk."""
         self._followed: pa.Schema | None = None
         self._first, self._number = confirmed.position, 0
         self.part_bytes = min(PART_BYTES, max_journal_size // 8)
@@ -92,7 +92,7 @@ class TableReceiver(ABC):
         """Begins a transaction of the log."""
         self._number = 0
 
-    def payload(self, operation: Operation, row: Row) -> bytes:
+    def payload(self, operation: Operation, row: Mapping[str, Value]) -> bytes:
         """Returns a change as a payload of the journal."""
         return change_payload(operation, row)
 
@@ -113,14 +113,15 @@ class TableReceiver(ABC):
         if not self.reads(transaction):
             return
         if self._chunk is not None:
-            self.mark_changed(self._key(values), transaction)
+            await self.mark_changed(self._key(values), transaction)
         if self.progress.includes(transaction.position, number):
             return
         if self.described is not self._followed:
             await self._follow(self.described, transaction.lsn)
-        row = await self._complete(values, before) if has_unsent(values) else values
+        if has_unsent(values):
+            values = await self._complete(operation, values, before)
         self.progress = Progress(transaction.position, number, self.progress.chunk)
-        self._add(operation, cast(Row, row), transaction)
+        self._add(operation, values, transaction)
         if self._is_full:
             await self.flush()
 
@@ -137,7 +138,7 @@ class TableReceiver(ABC):
         They are in the order of the log, and the server has sent all values.
         """
         if self._chunk is not None:
-            self._mark_rows(transactions, rows)
+            await self._mark_rows(transactions, rows)
         places = enumerate(zip(transactions, numbers, strict=True))
         first = next((place for place, change in places if self.is_new(*change)), None)
         if first is None:
@@ -154,27 +155,25 @@ class TableReceiver(ABC):
             if self._is_full:
                 await self.flush()
 
-    def mark_changed(self, key: Key, transaction: Transaction) -> None:
+    async def mark_changed(self, key: Key, transaction: Transaction) -> None:
         """Records that a row has changed: it is left out of a chunk that is read."""
         if self._chunk is not None:
             self._changed.add(key, transaction)
+            await self._bound_changed(self._chunk)
 
-    def _mark_rows(self, transactions: Sequence[Transaction], rows: pa.RecordBatch) -> None:
+    async def _mark_rows(self, transactions: Sequence[Transaction], rows: pa.RecordBatch) -> None:
+        assert self._chunk is not None
         keys = zip(*(rows.column(name).to_pylist() for name in self.key), strict=True)
         for key, transaction in zip(keys, transactions, strict=True):
             if self.reads(transaction):
                 self._changed.add(key, transaction)
+        await self._bound_changed(self._chunk)
 
-    def truncated(self, transaction: Transaction | None) -> Permanent:
-        """Returns the error of a table whose rows were removed at once."""
-        at = transaction.lsn if transaction is not None else "an unknown position"
-        return Permanent(
-            f'the table "{self.name}" was truncated at {at}; the rows that were removed are not '
-            "known",
-            code="truncated",
-            hint="Set on_truncate: ignore to keep these rows in the targets, or remove the state "
-            "and the targets to read the table again.",
-        )
+    async def _bound_changed(self, chunk: asyncio.Task[Chunk]) -> None:
+        """Waits for a chunk once many keys have changed: then only its own keys matter."""
+        if self._changed.is_full:
+            await self._wait_for(chunk)
+            self._changed.limit_to(chunk.result(), self.key)
 
     def begin_chunk(self) -> None:
         """Begins to read the next chunk, if none is read."""
@@ -210,11 +209,15 @@ class TableReceiver(ABC):
             return
         append = asyncio.ensure_future(self._append(parts))
         try:
-            while not (await asyncio.wait([append], timeout=_WAIT_SECONDS))[0]:
-                self.while_waiting()
+            await self._wait_for(append)
         finally:
             append.cancel()
         await append
+
+    async def _wait_for(self, task: asyncio.Future[Any]) -> None:
+        """Waits for the end of a task. The server receives confirmations meanwhile."""
+        while not (await asyncio.wait([task], timeout=_WAIT_SECONDS))[0]:
+            self.while_waiting()
 
     async def _append(self, parts: Sequence[Messages]) -> None:
         """Appends parts, the last of which is durable after all others."""
@@ -253,27 +256,26 @@ class TableReceiver(ABC):
     def _key(self, row: Mapping[str, Value]) -> Key:
         return tuple(None if isinstance(value := row[name], Unsent) else value for name in self.key)
 
-    async def _complete(self, row: Mapping[str, Value], before: Mapping[str, Value] | None) -> Row:
+    async def _complete(
+        self, operation: Operation, row: Mapping[str, Value], before: Mapping[str, Value] | None
+    ) -> dict[str, Value]:
         """Returns a row with the values that the server has not sent.
 
         They are those of the row before, or the current ones: a later change of the same key then
-        has its own values.
+        has its own values. They are unknown if there is no current row. A delete has null.
         """
+        if operation is Operation.DELETE:
+            return {n: None if isinstance(value, Unsent) else value for n, value in row.items()}
+        row = row if before is None else with_values_of(before, row)
         unsent = [name for name, value in row.items() if isinstance(value, Unsent)]
-        if unsent and before is not None:
-            row = {**row, **{n: v for n in unsent if (v := before.get(n)) is not None}}
-            unsent = [name for name in unsent if isinstance(row[name], Unsent)]
-        current: Row = {}
-        if unsent:
-            current = await asyncio.to_thread(self.read_current, unsent, self._key(row))
-        return {
-            name: current.get(name) if isinstance(value, Unsent) else value
-            for name, value in row.items()
-        }
+        if not unsent:
+            return dict(row)
+        return {**row, **(await asyncio.to_thread(self.read_current, unsent, self._key(row)))}
 
     def _add(
-        self, operation: Operation, row: Row, transaction: Transaction | None, lsn: str = ""
-    ) -> None:
+        self, operation: Operation, row: Mapping[str, Value], transaction: Transaction | None,
+        lsn: str = "",
+    ) -> None:  # fmt: skip
         """Adds a change, or with `lsn` a row of the snapshot, to those for the journal."""
         payload = self.payload(operation, row)
         commit, number, chunk = self.progress

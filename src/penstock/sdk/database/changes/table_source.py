@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError
+from penstock.core.errors import DecodeError, OptionError
 from penstock.core.text import did_you_mean
 from penstock.sdk.database.changes.config import ChangesConfig
 from penstock.sdk.database.changes.evolution import evolve
 from penstock.sdk.database.changes.payloads import MANY, texts_of_payloads
-from penstock.sdk.database.changes.rows import changes_of_payloads
+from penstock.sdk.database.changes.rows import Unsent, Value, changes_of_payloads
 from penstock.sdk.database.changes.schemas import (
     JournalSchema,
     SchemaWriter,
@@ -123,20 +123,32 @@ class TableChangesSource(ChangesSource[C]):
         assert self.columns is not None
         names = self.table_columns.names
         found = texts_of_payloads(payloads, names) if len(payloads) >= MANY else None
-        operations, rows = found or _texts_one_by_one(payloads, names)
+        operations, rows = found or texts_one_by_one(payloads, names)
         texts = rows.append_column(self.operation_column, operations)
         return self.to_rows(texts.select(self.columns.names), self.columns)
 
 
-def _texts_one_by_one(
+def texts_one_by_one(
     payloads: Sequence[bytes], names: Sequence[str]
 ) -> tuple[pa.StringArray, pa.RecordBatch]:
+    """Returns the operations and the rows of any payloads. Raises ArrowInvalid or DecodeError."""
     operations, rows = changes_of_payloads(payloads)
-    arrays = [_array([row.get(name) for row in rows]) for name in names]
+    arrays = [_array(name, [row.get(name) for row in rows]) for name in names]
     return pa.array(operations, pa.string()), pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _array(values: Sequence[str | bytes | None]) -> pa.Array:
-    """Returns values that are all texts, or all bytes. Raises ArrowInvalid for others."""
-    of_bytes = bytes in set(map(type, values))
-    return pa.array(values, pa.binary() if of_bytes else pa.string())
+def _array(name: str, values: Sequence[Value]) -> pa.Array:
+    """Returns values that are all texts, or all bytes.
+
+    Raises ArrowInvalid for others, and DecodeError for a value that is not known.
+    """
+    types = set(map(type, values))
+    if Unsent in types:
+        raise DecodeError(
+            f'the database did not send the value of column "{name}", and the row was deleted '
+            "meanwhile",
+            code="unavailable-value",
+            hint="Let the log have whole rows: ALTER TABLE ... REPLICA IDENTITY FULL (PostgreSQL), "
+            "binlog_row_image = FULL (MySQL, MariaDB). Or declare schema without the column.",
+        )
+    return pa.array(values, pa.binary() if bytes in types else pa.string())

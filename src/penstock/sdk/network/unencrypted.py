@@ -1,0 +1,92 @@
+"""Credentials on connections without TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from penstock.core.errors import OptionError
+from penstock.core.secret import Secret
+from penstock.sdk.config import Config
+
+_WITH_TLS = {
+    "amqp": "amqps",
+    "http": "https",
+    "mqtt": "mqtts",
+    "pulsar": "pulsar+ssl",
+    "redis": "rediss",
+    "ws": "wss",
+}
+"""The scheme with TLS of each scheme without it. Other schemes leave TLS to the option `tls`."""
+_ENCRYPTED = {*_WITH_TLS.values(), "mongodb+srv", "tls"}
+
+
+def unencrypted_credentials(config: Config, *route: str | int) -> Iterator[OptionError]:
+    """Yields a warning for each connection with credentials, without TLS, to another machine.
+
+    A connection is `config`, or a map of options in it, with `auth`, `tls`, and `url` or `brokers`.
+    `route` is the place of `config` in the options of its component.
+    """
+    if _has_secret(getattr(config, "auth", None)) and not getattr(config, "tls", True):
+        for address in _addresses(config):
+            scheme, host = _scheme_and_host(address)
+            if scheme not in _ENCRYPTED and not is_local(host):
+                yield _warning(scheme, host, *route)
+                break
+    for name in type(config).model_fields:
+        for place, part in _parts(getattr(config, name)):
+            yield from unencrypted_credentials(part, *route, name, *place)
+
+
+def is_local(host: str) -> bool:
+    """Returns whether a host is this machine: a loopback address, or a path of a Unix socket."""
+    if host in ("", "localhost") or host.endswith(".localhost") or unquote(host).startswith("/"):
+        return True
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
+
+
+def _warning(scheme: str, host: str, *route: str | int) -> OptionError:
+    remedy = f"Use {_WITH_TLS[scheme]}:// in url" if scheme in _WITH_TLS else "Set tls: true"
+    return OptionError.of(
+        *route, "auth", message=f"the connection to {host} has credentials and no TLS",
+        code="unencrypted-credentials",
+        hint=f"{remedy}. Without TLS, programs in the network can read the credentials and the "
+        "rows.",
+    )  # fmt: skip
+
+
+def _has_secret(auth: Any) -> bool:
+    return isinstance(auth, Config) and any(
+        isinstance(getattr(auth, name), Secret) for name in type(auth).model_fields
+    )
+
+
+def _addresses(config: Config) -> Iterator[str]:
+    for option in ("url", "brokers"):
+        value = getattr(config, option, None) or ()
+        for text in [value] if isinstance(value, str) else value:
+            yield from [text] if "://" in text else text.split(",")
+
+
+def _scheme_and_host(address: str) -> tuple[str, str]:
+    parts = urlsplit(address if "://" in address else f"//{address.strip()}")
+    return parts.scheme, parts.hostname or ""
+
+
+def _parts(value: Any) -> Iterator[tuple[tuple[str | int, ...], Config]]:
+    """Yields the maps of options in a value, each with its route."""
+    if isinstance(value, Config):
+        yield (), value
+    items: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    for key, item in items:
+        for route, part in _parts(item):
+            yield (key, *route), part
