@@ -24,7 +24,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.sdk import Read
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
-from servers.mariadb import DATABASE, PASSWORD, MariaDb
+from servers.mariadb import DATABASE, PASSWORD, USER, MariaDb
 from table_changes import (
     Changes,
     Row,
@@ -613,6 +613,122 @@ def test_logs_that_are_gone(tmp_path: Path) -> None:
             again.start()
             assert [row["id"] for row in again.await_loss(len(known))] == known
             again.stop()
+
+
+class Replica(MariaDb):
+    """A replica, whose log has other names of files."""
+
+    settings = {"server-id": "2", "log-bin": "other", "log-slave-updates": "ON"}
+
+    def follow(self, primary: MariaDb, position: str) -> None:
+        """Replicates after a position of the primary, with a log that has nothing else."""
+        with self.client() as client:
+            executor(client)(
+                f"SET GLOBAL gtid_slave_pos = '{position}'",
+                "RESET MASTER",
+                f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, "
+                f"MASTER_USER='{USER}', MASTER_PASSWORD='{PASSWORD}', MASTER_USE_GTID=slave_pos",
+                "START SLAVE",
+            )
+
+    def promote(self, position: str) -> None:
+        """Ends the replication once it has reached a position."""
+        with self.client() as client:
+            execute = executor(client)
+            deadline = time.monotonic() + 180
+            while execute(f"SELECT MASTER_GTID_WAIT('{position}', 5)") != [(0,)]:
+                assert time.monotonic() < deadline, execute("SHOW SLAVE STATUS")
+            execute("STOP SLAVE", "RESET SLAVE ALL")
+
+
+def test_another_server_by_gtids(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """A failover neither loses nor repeats a change, also of those that were not confirmed."""
+    names = ("t", "u")
+    for name in names:
+        db(f"CREATE TABLE {name} (id int PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+    with Replica() as replica:
+        ((position,),) = db("SELECT @@gtid_binlog_pos")
+        with replica.client() as client:
+            of_replica = executor(client)
+            of_replica(f"CREATE DATABASE {database}", f"USE {database}")
+            for name in names:
+                of_replica(f"CREATE TABLE {name} (id int PRIMARY KEY)",
+                    f"INSERT INTO {name} VALUES (1)")  # fmt: skip
+            replica.follow(mariadb, position)
+
+            def pair(**options: Any) -> list[Changes]:
+                options = {"server_id": 4712, **options}
+                made = [changes(name, state=f"of-{name}", **options) for name in names]
+                made[0].others = made[1:]
+                return made
+
+            def ids(readers: list[Changes]) -> list[list[tuple[str, int]]]:
+                return [[(r["_op"], r["id"]) for r in each.read_again()[0]] for each in readers]
+
+            expected = [[("i", 1)], [("i", 1)]]
+            readers = pair(process=True)
+            readers[0].start()
+            files = [each.source.directory / "confirmed" for each in readers]
+
+            def add(execute: Execute, id_: int) -> None:
+                """Inserts into both tables in one transaction."""
+                execute("START TRANSACTION",
+                    *(f"INSERT INTO {name} VALUES ({id_})" for name in names), "COMMIT")  # fmt: skip
+                for rows in expected:
+                    rows.append(("i", id_))
+
+            def reached() -> bool:
+                return ids(readers) == expected
+
+            readers[0].until(reached)
+            add(db, 2)
+            readers[0].until(lambda: reached() and all("gtids" in f.read_text() for f in files))
+            readers[0].until(lambda: files[0].read_text() == files[1].read_text())
+            readers[0].stop()
+            confirmed = [each.read_text() for each in files]
+            # A state of an earlier version is a file and a position.
+            number, text = json.loads(confirmed[0])
+            place = json.loads(text)
+            assert place["gtids"] and place["server"] == 1
+            earlier = json.dumps([number, f"1:{place['created']}:{place['name']}"])
+            for file in files:
+                file.write_text(earlier)
+            add(db, 3)
+            readers[0].start()
+            readers[0].until(lambda: reached() and all(f.read_text() != earlier for f in files))
+            readers[0].until(lambda: all("gtids" in f.read_text() for f in files))
+            readers[0].stop()
+            # The journals have changes after the stored place, as after a crash.
+            confirmed = [each.read_text() for each in files]
+            add(db, 4)
+            add(db, 5)
+            readers[0].start()
+            readers[0].until(reached)
+            readers[0].stop()
+            for file, content in zip(files, confirmed, strict=True):
+                file.write_text(content)
+            add(db, 6)
+            ((position,),) = db("SELECT @@gtid_binlog_pos")
+            replica.promote(position)
+            add(of_replica, 7)
+            readers = pair(url=replica.login["url"].rpartition("/")[0] + f"/{database}",
+                process=True)  # fmt: skip
+            for id_ in (8, 9):
+                readers[0].start()
+                readers[0].until(reached)
+                readers[0].stop()
+                add(of_replica, id_)
+            readers[0].start()
+            readers[0].until(lambda: reached() and all("other.0" in f.read_text() for f in files))
+            readers[0].stop()
+    # The first server does not have the changes of its replica.
+    first = changes(state="of-t", server_id=4712)
+    assert fails(first, "does not have the changes after the GTIDs 0-2-").code == "data-gone"
+    again = changes(state="of-t", server_id=4712, on_data_loss="snapshot")
+    again.start()
+    again.until(lambda: [row["id"] for row in again.read_again()[0]][-6:] == [1, 2, 3, 4, 5, 6])
 
 
 def test_discovered_tables(

@@ -23,6 +23,7 @@ from penstock.sdk.database.types import with_declared
 _STATEMENT_BYTES, _KEYS = 2**20, 1000
 _PART_BYTES, _PART_ROWS = 4 * 2**20, 10_000
 _NO_TABLE = 1146
+_SERVER = "SELECT @@max_allowed_packet, VERSION(), @@server_id"
 _JSON_CHECKS = """
 SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 WHERE CONSTRAINT_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
@@ -57,7 +58,7 @@ class MysqlConnection(DbapiConnection):
         self._typed = {**self.client.decoders, pymysql.constants.FIELD_TYPE.FLOAT: Float}
         for statement in session_statements(config.timeout):
             self.execute(statement)
-        ((self._max_packet, version),) = self.query("SELECT @@max_allowed_packet, VERSION()")
+        ((self._max_packet, version, self.server_id),) = self.query(_SERVER)
         self.is_mariadb = "mariadb" in version.lower()
 
     def translate_error(self, error: Exception) -> PenstockError | None:

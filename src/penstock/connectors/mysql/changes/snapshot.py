@@ -57,10 +57,13 @@ def log_status(connection: MysqlConnection) -> tuple[Any, ...]:
     return rows[0]
 
 
-def log_end(connection: MysqlConnection) -> tuple[LogFile, int]:
-    """Returns the file and the offset where the log ends. Raises Transient or Permanent."""
+def log_end(connection: MysqlConnection, shift: int = 0) -> tuple[LogFile, int]:
+    """Returns the file, shifted, and the offset where the log ends.
+
+    Raises Transient or Permanent.
+    """
     name, offset, *_ = log_status(connection)
-    return LogFile(name), int(offset)
+    return LogFile(name, shift=shift), int(offset)
 
 
 def log_start(connection: MysqlConnection) -> tuple[LogFile, int]:
@@ -71,11 +74,13 @@ def log_start(connection: MysqlConnection) -> tuple[LogFile, int]:
 
 
 def read_chunk(
-    connection: MysqlConnection, table: TableName, key: tuple[str, ...], after: Key | None
-) -> Chunk:
+    connection: MysqlConnection, table: TableName, key: tuple[str, ...], after: Key | None,
+    shift: int = 0,
+) -> Chunk:  # fmt: skip
     """Reads the rows after a key. Raises Transient or Permanent.
 
-    The transaction has used the table before its columns are read, so they do not change.
+    `shift` is that of the files of the log. The transaction has used the table before its columns
+    are read, so they do not change.
     """
     dialect = connection.dialect
     cursor = Cursor(dialect.table(table), key, dialect)
@@ -97,12 +102,13 @@ def read_chunk(
     for part in connection.text_rows(query, parameters):
         rows += [dict(zip(columns.names, row, strict=True)) for row in part]
     connection.rollback()
-    file, offset = log_end(connection)
+    file, offset = log_end(connection, shift)
     begin_file, begin = start
     is_last = len(rows) < count
     return LogChunk(
-        rows, is_last, file.at(offset), file.text(offset), columns, begin_file.at(begin)
-    )
+        rows, is_last, file.at(offset), file.text(offset), columns,
+        begin_file.shifted(shift).at(begin),
+    )  # fmt: skip
 
 
 def read_current(
