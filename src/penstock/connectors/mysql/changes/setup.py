@@ -42,7 +42,7 @@ _CHARSETS = "SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WH
 _MORE_CHARSETS = """
 SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY
 """
-_UNSUPPORTED = re.compile(r"(uuid|inet4|inet6|vector)\b|.*(mariadb-5\.3|COMPRESSED)", re.IGNORECASE)
+_UNSUPPORTED = re.compile(r"vector\b|.*(mariadb-5\.3|COMPRESSED)", re.IGNORECASE)
 _UNORDERED = re.compile(r"(enum|set|float|double|json|bit\((?!1\)))", re.IGNORECASE)
 
 
