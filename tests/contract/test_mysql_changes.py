@@ -290,6 +290,15 @@ def test_addresses_and_their_keys(
     assert not changes.rows[-1]["snapshot"]
     db("DELETE FROM t")
     changes.until(lambda: changes.table() == {})
+    # The log that the server retains for the source grows while nothing reads it.
+    changes.until(lambda: changes.source.retained() is not None)
+    measure = changes.source._measured
+    changes.until(lambda: measure([changes.source])[changes.source.directory].size < 1000)
+    changes.stop()
+    db(f"INSERT INTO t VALUES {insert[0]}", "FLUSH BINARY LOGS",
+        f"INSERT IGNORE INTO t VALUES {', '.join(insert[1:])}")  # fmt: skip
+    size = measure([changes.source])[changes.source.directory].size
+    assert 3000 < size < 100_000
 
 
 def test_values_beyond_their_type_are_dead_letters(db: Execute, changes: Any) -> None:

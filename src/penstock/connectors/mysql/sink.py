@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pyarrow as pa
 
 from penstock.connectors.mysql.config import MysqlSinkConfig
 from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.privileges import check_privileges
 from penstock.connectors.mysql.types import DIALECT
 from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import Permanent
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection, DatabaseSink, upserts_only
+from penstock.sdk.database.ledger import OF_LEDGER
 
 
 class MysqlSink(DatabaseSink[MysqlSinkConfig]):
@@ -52,6 +56,14 @@ class MysqlSink(DatabaseSink[MysqlSinkConfig]):
 
     def connect(self) -> WritingConnection:
         return WritingConnection(self.config)
+
+    def check(self) -> None:
+        super().check()
+        by_mode = {"upsert": ["UPDATE", "DELETE"], "replace": ["DELETE"]}
+        needed = ["INSERT", "SELECT", *by_mode.get(self.mode, [])]
+        with closing(self.connect()) as connection:
+            check_privileges(connection, self.table, needed)
+            check_privileges(connection, self.ledger.table, OF_LEDGER)
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)

@@ -14,6 +14,7 @@ from penstock.connectors.postgres.writing import WritingConnection
 from penstock.core.errors import OptionError, raise_all
 from penstock.sdk.columns.checks import check_column
 from penstock.sdk.database import Connection, DatabaseSink, upserts_only
+from penstock.sdk.database.ledger import OF_LEDGER
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(\0, 0))"
 
@@ -51,9 +52,11 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
 
     def check(self) -> None:
         super().check()
-        needed = ["INSERT", "SELECT", *(["UPDATE", "DELETE"] if self.mode == "upsert" else [])]
+        by_mode = {"upsert": ["UPDATE", "DELETE"], "replace": ["DELETE"]}
+        needed = ["INSERT", "SELECT", *by_mode.get(self.mode, [])]
         with closing(self.connect()) as connection:
             check_privileges(connection, self.table, needed)
+            check_privileges(connection, self.ledger.table, OF_LEDGER)
 
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)

@@ -19,7 +19,7 @@ from penstock.connectors.mysql.changes.positions import (
     file_offset,
     first_position,
 )
-from penstock.connectors.mysql.changes.snapshot import log_end, log_start, log_status
+from penstock.connectors.mysql.changes.snapshot import log_end, log_sizes, log_start, log_status
 from penstock.connectors.mysql.changes.table import Received
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import Permanent
@@ -106,6 +106,18 @@ def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
     _begin(connection, tables, *shifts)
     first = min(tables, key=lambda table: table.confirmed.position)
     return Start(_known(connection, first), file_offset(first.confirmed.position))
+
+
+def log_after(connection: MysqlConnection, confirmed: Confirmed) -> int | None:
+    """Returns the bytes of the log after a stored place; None if this server does not have it."""
+    if not confirmed.position:
+        return None
+    place, sizes = LogPlace.parse(confirmed.log), log_sizes(connection)
+    if place.file.name not in sizes:
+        return None
+    names = [*sizes]
+    later = names[names.index(place.file.name) :]
+    return sum(sizes[name] for name in later) - file_offset(confirmed.position)
 
 
 def _begin(connection: MysqlConnection, tables: Sequence[Stored], shift: int) -> None:

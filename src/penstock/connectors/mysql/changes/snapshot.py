@@ -68,9 +68,14 @@ def log_end(connection: MysqlConnection, shift: int = 0) -> tuple[LogFile, int]:
 
 def log_start(connection: MysqlConnection) -> tuple[LogFile, int]:
     """Returns the file and the offset where the log starts. Raises Transient or Permanent."""
-    (name, *_), *_ = connection.query("SHOW BINARY LOGS")
+    return LogFile(next(iter(log_sizes(connection)))), _FIRST_OFFSET
+
+
+def log_sizes(connection: MysqlConnection) -> dict[str, int]:
+    """Returns the size of each file of the log in their order. Raises Transient or Permanent."""
+    rows = connection.query("SHOW BINARY LOGS")
     connection.rollback()
-    return LogFile(name), _FIRST_OFFSET
+    return {name: int(size) for name, size, *_ in rows}
 
 
 def read_chunk(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.connectors.mysql.changes.events import EventParser, LoggedTable
 from penstock.connectors.mysql.changes.receiver import MysqlReceiver
-from penstock.connectors.mysql.changes.resume import Start, Stored, start_of
+from penstock.connectors.mysql.changes.resume import Start, Stored, log_after, start_of
 from penstock.connectors.mysql.changes.setup import Requirements, charsets
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
@@ -19,7 +21,9 @@ from penstock.connectors.mysql.config import MysqlSourceConfig, replica_id
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import to_rows
 from penstock.sdk import Journal, ReceivingSource
-from penstock.sdk.database.changes import Confirmed, TableChangesSource, metadata_of
+from penstock.sdk.database.changes import Confirmed, TableChangesSource, measure_logs, metadata_of
+from penstock.sdk.database.config import CONNECT_SECONDS
+from penstock.sdk.retained_log import RetainedLog
 
 
 class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
@@ -79,7 +83,16 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
             stack.enter_context(closing(stream))
             for _, journal in sources:
                 journal.ready.set()
+            measure = measure_logs(partial(self._measured, [source for source, _ in parts]))
+            stack.callback(asyncio.create_task(measure).cancel)
             await MysqlReceiver(tables, connection, stream, start.shift).run()
+
+    def _measured(self, sources: Sequence[MysqlChangesSource]) -> dict[Path, RetainedLog]:
+        """Returns the log after the stored place of each source."""
+        config = self.config.model_copy(update={"timeout": CONNECT_SECONDS})
+        with closing(MysqlConnection(config)) as connection:
+            found = {s.directory: log_after(connection, Confirmed(s.directory)) for s in sources}
+        return {path: RetainedLog(size) for path, size in found.items() if size is not None}
 
     def stored(self, connection: MysqlConnection) -> Stored:
         """Returns the stored place of the table, which can be read."""
