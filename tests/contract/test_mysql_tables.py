@@ -348,7 +348,7 @@ def test_late_commits_without_the_privilege(
             db(granted[-1])
     assert [text.partition(" TO ")[0].replace(schema, "") for text in granted] == [
         "GRANT INSERT ON ``.`t`", "GRANT CREATE ON ``.`penstock_batches`",
-        "GRANT INSERT, UPDATE ON ``.`penstock_batches`",
+        "GRANT UPDATE ON ``.`penstock_batches`", "GRANT INSERT ON ``.`penstock_batches`",
     ]  # fmt: skip
     assert db("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
     with pytest.raises(Permanent, match="has no privilege UPDATE, DELETE on the table"):

@@ -20,7 +20,7 @@ _OF_SERVER = re.compile(r"\(at least one of\) the ([A-Z ,]+) privilege")
 _OF_DATABASE = re.compile(r"^Access denied for user ('.*'@'.*') to database '(.*)'$", re.DOTALL)
 _STATEMENTS = {
     "SELECT": "SELECT 1 FROM {table} LIMIT 0",
-    "INSERT": "INSERT INTO {table} ({column}) SELECT NULL WHERE FALSE",
+    "INSERT": "INSERT INTO {table} ({column}) SELECT NULL FROM DUAL WHERE FALSE",
     "UPDATE": "UPDATE {table} SET {column} = {column} WHERE FALSE",
     "DELETE": "DELETE FROM {table} WHERE FALSE",
 }
