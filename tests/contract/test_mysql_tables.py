@@ -352,7 +352,7 @@ def test_late_commits_without_the_privilege(
     ]  # fmt: skip
     assert db("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
     with pytest.raises(Permanent, match="has no privilege UPDATE, DELETE on the table"):
-        sink(reader, mode="upsert", key=("id",)).check()
+        sink(reader, key=("id",)).check()
 
 
 def test_queries_and_ranges(options: dict[str, Any], db: Client) -> None:
