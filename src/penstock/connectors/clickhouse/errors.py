@@ -88,7 +88,7 @@ def _grant(reason: str, config: ConnectionConfig) -> str:
     match = _NEEDED.search(reason)
     if match is None:
         return "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
-    user = "default" if config.auth is None else config.auth.username
+    user = "default" if config.auth is None else str(config.auth.username)
     return "Run GRANT {} TO `{}`.".format(match[1], user.replace("`", "\\`"))
 
 

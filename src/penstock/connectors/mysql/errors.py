@@ -36,7 +36,7 @@ def translate_error(
 ) -> PenstockError | None:
     """Returns the error of Penstock for an error of the client; None for another error.
 
-    `account` is that of the connection, which the server knows once it is open.
+    `account` is that of the connection, None before it is open.
     """
     import pymysql
 

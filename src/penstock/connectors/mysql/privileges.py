@@ -52,7 +52,7 @@ def check_privileges(
 ) -> None:
     """Raises Permanent if the user lacks one of the privileges on a table that exists.
 
-    The server itself decides, also about roles: it parses statements without an effect.
+    Statements without an effect are executed, so that privileges of roles count.
     """
     columns = connection.columns(table)
     if columns is None:

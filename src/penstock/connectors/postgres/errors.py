@@ -67,7 +67,9 @@ def _grant(reason: str, config: ConnectionConfig) -> str:
     kind, name = match.groups()
     privileges = _PRIVILEGES.get(kind, "SELECT, INSERT, UPDATE, DELETE")
     object_ = "TABLE" if kind in ("relation", "view") else kind.upper()
-    user, quoted = ('"{}"'.format(text.replace('"', '""')) for text in (config.auth.username, name))
+    user, quoted = (
+        '"{}"'.format(text.replace('"', '""')) for text in (str(config.auth.username), name)
+    )
     needed = ", or those of them that are missing" if "," in privileges else ""
     return f"Run GRANT {privileges} ON {object_} {quoted} TO {user}{needed}."
 

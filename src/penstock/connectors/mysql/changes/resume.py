@@ -132,7 +132,7 @@ def _begin(connection: MysqlConnection, tables: Sequence[Stored], shift: int) ->
 
 
 def _known(connection: MysqlConnection, table: Stored) -> LogPlace:
-    """Returns the stored place of a table, with its GTIDs if this server knows them."""
+    """Returns the stored place of a table, with its GTIDs if this server has them."""
     place = table.place
     if _is_elsewhere(connection, place):
         return place
@@ -154,7 +154,7 @@ def _is_elsewhere(connection: MysqlConnection, place: LogPlace) -> bool:
 
 
 def _with_gtids(connection: MysqlConnection, place: LogPlace, offset: int) -> LogPlace:
-    """Returns a place of this server with its GTIDs, if the server can tell them."""
+    """Returns a place of this server with its GTIDs, if the server returns them."""
     if place.gtids is not None:
         return place
     text = None
