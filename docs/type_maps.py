@@ -91,7 +91,7 @@ DECLARED: dict[str, Sequence[str]] = {
         "smallint unsigned", "int unsigned", "bigint unsigned", "year", "float", "double",
         "decimal(18,4)", "decimal(65,0)", "varchar(20)", "longtext", "enum('a')", "set('a')",
         "varbinary(20)", "longblob", "bit(8)", "date", "time", "datetime", "timestamp", "json",
-        "geometry",
+        "geometry", "uuid", "inet4", "inet6", "vector(3)",
     ),
     "sqlite": (
         "BOOLEAN", "INTEGER", "BIGINT", "REAL", "DOUBLE", "DECIMAL(18, 4)", "NUMERIC", "TEXT",

@@ -15,16 +15,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bson import Binary, Decimal128, Int64, ObjectId
+from bson import Binary, Decimal128, Int64, ObjectId, Timestamp
 
 from crossing import hostile
 from penstock.connectors.mongodb import MongodbSink, MongodbSource
 from penstock.connectors.mongodb.changes import snapshot
+from penstock.connectors.mongodb.changes.events import position_of
+from penstock.connectors.mongodb.changes.oplog import oplog_after, retained
 from penstock.connectors.mongodb.changes.receiver import MongodbReceiver
 from penstock.connectors.mongodb.changes.stream import Batch, ChangeStream
 from penstock.core.errors import OptionError, PenstockError, Permanent
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.database.changes.progress import DONE, Progress
+from penstock.sdk.retained_log import RetainedLog
 from servers.ferretdb import FerretDb
 from servers.mongodb import DATABASE, ReplicaSet
 from table_changes import Changes, Row, changes_of, fails
@@ -248,6 +251,20 @@ def test_documents_that_were_deleted_meanwhile(client: Any, collection: Any, cha
     changes.until(lambda: changes.table() == rows_of(collection, "n"))
     later = [(row["_op"], row["_id"], row["n"]) for row in changes.rows[3:]]
     assert later == [("u", 2, 7), ("u", 2, 7), ("d", 1, None)]
+    # The server of the tests has no collection of its oplog.
+    changes.until(lambda: changes.source.retained() is not None)
+    log = changes.source.retained()
+    assert log.share is None and 0 <= log.seconds < 600
+    stale = oplog_after(client, changes.source.config, position_of(Timestamp(1_600_000_000, 1)))
+    assert stale.seconds is not None and stale.seconds > 10_000_000
+
+
+def test_the_share_of_an_oplog() -> None:
+    oldest, newest = (position_of(Timestamp(1_700_000_000 + s, 1)) for s in (0, 1000))
+    found = retained(oldest, position_of(Timestamp(1_700_000_200, 9)), newest)
+    assert found == RetainedLog(seconds=800, share=0.8)
+    assert retained(oldest, newest + 1, newest) == RetainedLog(seconds=0, share=0.0)
+    assert retained(newest, newest, newest).share == 0.0
 
 
 def test_images_before_and_after_changes(client: Any, collection: Any, changes: Any) -> None:

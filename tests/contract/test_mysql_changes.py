@@ -24,7 +24,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.sdk import Read
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
-from servers.mariadb import DATABASE, PASSWORD, MariaDb
+from servers.mariadb import DATABASE, PASSWORD, USER, MariaDb
 from table_changes import (
     Changes,
     Row,
@@ -203,13 +203,14 @@ CREATE TABLE t (
   members set('x', 'ÿ') CHARACTER SET latin1, j json, body longtext, raw varbinary(20),
   fixed binary(3), data blob, place point, b1 bit(1), b9 bit(9), day date, at timestamp(6) NULL,
   wall datetime(3), wall0 datetime, wall6 datetime(6), t time(2), t0 time, t6 time(6), y year,
-  twice int AS (small * 2) VIRTUAL, nopad varchar(9) COLLATE utf8mb4_nopad_bin
+  twice int AS (small * 2) VIRTUAL, nopad varchar(9) COLLATE utf8mb4_nopad_bin, uid uuid,
+  net4 inet4, net6 inet6
 ) CHARACTER SET utf8mb4
 """
 NAMES = (
     "id, tiny, utiny, small, usmall, medium, umedium, uint, big, flag, f, d, n, small_n, whole, "
     "wide, s, long_s, c, e, members, j, body, raw, fixed, data, place, b1, b9, day, at, wall, "
-    "wall0, wall6, t, t0, t6, y, nopad"
+    "wall0, wall6, t, t0, t6, y, nopad, uid, net4, net6"
 )
 VALUES = (
     "18446744073709551615, -128, 255, -32768, 65535, -8388608, 16777215, 42, "
@@ -218,12 +219,14 @@ VALUES = (
     "'é€', REPEAT('ü', 200), 'xé', 'é', 'x,ÿ', '{\"a\": 1.0}', '😀', X'00ff', X'010000', "
     "X'00ff80', point(1, -2), b'1', b'100000001', '2024-02-29', '2024-02-29 23:59:59.123456', "
     "'2024-02-29 23:59:59.123', '1000-01-01', '9999-12-31 23:59:59.999999', '-838:59:58.5', "
-    "'-00:00:01', '00:00:00.000001', 1901, 'é '",
+    "'-00:00:01', '00:00:00.000001', 1901, 'é ', '00112233-4455-1677-8899-aabbccddee00', "
+    "'10.0.0.0', '2001:db8:0:0:1::'",
     "1, 127, 0, 32767, 0, 8388607, 0, 4294967295, 9223372036854775807, 0, -3.4e38, -2.5e-308, "
     "0.0000000001, 0.9999, 0, -1, '', '', '', 'it''s', '', '[]', '', '', '', '', NULL, b'0', "
     "b'000000000', '0001-01-01', '1970-01-01 00:00:01', '2024-01-01', '2024-01-01', "
-    "'1969-12-31 23:59:59.5', '-00:00:00.01', '838:59:59', '-00:00:00.000001', 2155, ''",
-    f"2{', NULL' * 38}",
+    "'1969-12-31 23:59:59.5', '-00:00:00.01', '838:59:59', '-00:00:00.000001', 2155, '', "
+    "'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF', '0.0.0.0', '::ffff:1.2.3.4'",
+    f"2{', NULL' * 41}",
 )
 
 
@@ -265,6 +268,37 @@ def _check_payloads(changes: Changes) -> None:
     assert len(rows) == 3
     for of_snapshot, deleted, inserted in rows.values():
         assert of_snapshot == deleted == inserted
+
+
+def test_addresses_and_their_keys(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """The texts of the log are those of the server, of which keys consist."""
+    rng = random.Random(3)
+    words = [[rng.choice(("0", "0", "0", "ffff", "1", "a0b")) for _ in range(8)] for _ in range(99)]
+    addresses = {*map(":".join, words), "::", "::1", "::1.2.3.4", "::ffff:1.2.3.4", "::ffff:0:0",
+        "1::", "0:1:1:1:1:1:1:1", "1:1:1:1:1:1:1:0", "1:0:1:1:0:1:1:1"}  # fmt: skip
+    db("CREATE TABLE t (net inet6, uid uuid, PRIMARY KEY (net, uid))")
+    changes = changes()
+    changes.start()
+    insert = [f"('{each}', uuid())" for each in sorted(addresses)]
+    db(f"INSERT INTO t VALUES {insert[0]}")
+    key = ("net", "uid")
+    changes.until(lambda: changes.table() == rows_of(mariadb, database, key=key) != {})
+    db(f"INSERT IGNORE INTO t VALUES {', '.join(insert[1:])}")
+    changes.until(lambda: changes.table() == rows_of(mariadb, database, key=key))
+    assert not changes.rows[-1]["snapshot"]
+    db("DELETE FROM t")
+    changes.until(lambda: changes.table() == {})
+    # The log that the server retains for the source grows while nothing reads it.
+    changes.until(lambda: changes.source.retained() is not None)
+    measure = changes.source._measured
+    changes.until(lambda: measure([changes.source])[changes.source.directory].size < 1000)
+    changes.stop()
+    db(f"INSERT INTO t VALUES {insert[0]}", "FLUSH BINARY LOGS",
+        f"INSERT IGNORE INTO t VALUES {', '.join(insert[1:])}")  # fmt: skip
+    size = measure([changes.source])[changes.source.directory].size
+    assert 3000 < size < 100_000
 
 
 def test_values_beyond_their_type_are_dead_letters(db: Execute, changes: Any) -> None:
@@ -615,6 +649,122 @@ def test_logs_that_are_gone(tmp_path: Path) -> None:
             again.stop()
 
 
+class Replica(MariaDb):
+    """A replica, whose log has other names of files."""
+
+    settings = {"server-id": "2", "log-bin": "other", "log-slave-updates": "ON"}
+
+    def follow(self, primary: MariaDb, position: str) -> None:
+        """Replicates after a position of the primary, with a log that has nothing else."""
+        with self.client() as client:
+            executor(client)(
+                f"SET GLOBAL gtid_slave_pos = '{position}'",
+                "RESET MASTER",
+                f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, "
+                f"MASTER_USER='{USER}', MASTER_PASSWORD='{PASSWORD}', MASTER_USE_GTID=slave_pos",
+                "START SLAVE",
+            )
+
+    def promote(self, position: str) -> None:
+        """Ends the replication once it has reached a position."""
+        with self.client() as client:
+            execute = executor(client)
+            deadline = time.monotonic() + 180
+            while execute(f"SELECT MASTER_GTID_WAIT('{position}', 5)") != [(0,)]:
+                assert time.monotonic() < deadline, execute("SHOW SLAVE STATUS")
+            execute("STOP SLAVE", "RESET SLAVE ALL")
+
+
+def test_another_server_by_gtids(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """A failover neither loses nor repeats a change, also of those that were not confirmed."""
+    names = ("t", "u")
+    for name in names:
+        db(f"CREATE TABLE {name} (id int PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+    with Replica() as replica:
+        ((position,),) = db("SELECT @@gtid_binlog_pos")
+        with replica.client() as client:
+            of_replica = executor(client)
+            of_replica(f"CREATE DATABASE {database}", f"USE {database}")
+            for name in names:
+                of_replica(f"CREATE TABLE {name} (id int PRIMARY KEY)",
+                    f"INSERT INTO {name} VALUES (1)")  # fmt: skip
+            replica.follow(mariadb, position)
+
+            def pair(**options: Any) -> list[Changes]:
+                options = {"server_id": 4712, **options}
+                made = [changes(name, state=f"of-{name}", **options) for name in names]
+                made[0].others = made[1:]
+                return made
+
+            def ids(readers: list[Changes]) -> list[list[tuple[str, int]]]:
+                return [[(r["_op"], r["id"]) for r in each.read_again()[0]] for each in readers]
+
+            expected = [[("i", 1)], [("i", 1)]]
+            readers = pair(process=True)
+            readers[0].start()
+            files = [each.source.directory / "confirmed" for each in readers]
+
+            def add(execute: Execute, id_: int) -> None:
+                """Inserts into both tables in one transaction."""
+                inserts = [f"INSERT INTO {name} VALUES ({id_})" for name in names]
+                execute("START TRANSACTION", *inserts, "COMMIT")
+                for rows in expected:
+                    rows.append(("i", id_))
+
+            def reached() -> bool:
+                return ids(readers) == expected
+
+            readers[0].until(reached)
+            add(db, 2)
+            readers[0].until(lambda: reached() and all("gtids" in f.read_text() for f in files))
+            readers[0].until(lambda: files[0].read_text() == files[1].read_text())
+            readers[0].stop()
+            confirmed = [each.read_text() for each in files]
+            # A state of an earlier version is a file and a position.
+            number, text = json.loads(confirmed[0])
+            place = json.loads(text)
+            assert place["gtids"] and place["server"] == 1
+            earlier = json.dumps([number, f"1:{place['created']}:{place['name']}"])
+            for file in files:
+                file.write_text(earlier)
+            add(db, 3)
+            readers[0].start()
+            readers[0].until(lambda: reached() and all(f.read_text() != earlier for f in files))
+            readers[0].until(lambda: all("gtids" in f.read_text() for f in files))
+            readers[0].stop()
+            # The journals have changes after the stored place, as after a crash.
+            confirmed = [each.read_text() for each in files]
+            add(db, 4)
+            add(db, 5)
+            readers[0].start()
+            readers[0].until(reached)
+            readers[0].stop()
+            for file, content in zip(files, confirmed, strict=True):
+                file.write_text(content)
+            add(db, 6)
+            ((position,),) = db("SELECT @@gtid_binlog_pos")
+            replica.promote(position)
+            add(of_replica, 7)
+            readers = pair(url=replica.login["url"].rpartition("/")[0] + f"/{database}",
+                process=True)  # fmt: skip
+            for id_ in (8, 9):
+                readers[0].start()
+                readers[0].until(reached)
+                readers[0].stop()
+                add(of_replica, id_)
+            readers[0].start()
+            readers[0].until(lambda: reached() and all("other.0" in f.read_text() for f in files))
+            readers[0].stop()
+    # The first server does not have the changes of its replica.
+    first = changes(state="of-t", server_id=4712)
+    assert fails(first, "does not have the changes after the GTIDs 0-2-").code == "data-gone"
+    again = changes(state="of-t", server_id=4712, on_data_loss="snapshot")
+    again.start()
+    again.until(lambda: [row["id"] for row in again.read_again()[0]][-6:] == [1, 2, 3, 4, 5, 6])
+
+
 def test_discovered_tables(
     db: Execute, mariadb: MariaDb, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -680,7 +830,7 @@ def test_requirements_of_tables_and_users(
         "CREATE TABLE keyless (id int)", "CREATE VIEW v AS SELECT * FROM keyless",
         "CREATE TABLE aria (id int PRIMARY KEY) ENGINE=Aria",
         "CREATE TABLE by_enum (id enum('b', 'a') PRIMARY KEY)",
-        "CREATE TABLE other_types (id int PRIMARY KEY, u uuid)",
+        "CREATE TABLE other_types (id int PRIMARY KEY, u varchar(9) COMPRESSED)",
         "CREATE TABLE parent (id int PRIMARY KEY)",
         "CREATE TABLE child (id int PRIMARY KEY, p int, CONSTRAINT `fk 1` FOREIGN KEY (p) "
         "REFERENCES parent (id) ON DELETE CASCADE)", "CREATE TABLE t (id int PRIMARY KEY)",
@@ -690,7 +840,7 @@ def test_requirements_of_tables_and_users(
         ("v", "is no table", "Set table"),
         ("aria", "has the engine Aria", f"ALTER TABLE `{database}`.`aria` ENGINE=InnoDB"),
         ("by_enum", "rows are not read in its order", "Set primary_key"),
-        ("other_types", 'column "u" of the type uuid cannot be read', "MODIFY `u`"),
+        ("other_types", 'column "u" of the type varchar', "MODIFY `u`"),
         ("child", "deletes or updates rows", f"`{database}`.`child` DROP FOREIGN KEY `fk 1`"),
     ):
         with pytest.raises(PenstockError, match=text) as error:

@@ -21,12 +21,11 @@ from crossing.hostile import quoted
 from interruptions import Interruptions
 from penstock.cli.main import main
 from penstock.connectors.postgres import PostgresSource
-from penstock.connectors.postgres.changes import source as changes_source
 from penstock.connectors.postgres.changes import stream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
-from penstock.sdk.database.changes import TableReceiver
+from penstock.sdk.database.changes import TableReceiver, measuring
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
@@ -310,7 +309,7 @@ def test_the_size_of_the_log_that_the_slot_keeps(
     db: Any, changes: Any, postgres: Postgres, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An open transaction keeps the log after its begin, although all its changes were read."""
-    monkeypatch.setattr(changes_source, "MEASURE_SECONDS", 0.1)
+    monkeypatch.setattr(measuring, "MEASURE_SECONDS", 0.1)
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
     changes = changes()
     changes.start()
@@ -319,7 +318,7 @@ def test_the_size_of_the_log_that_the_slot_keeps(
         other.autocommit = False
         other.execute("SELECT pg_current_xact_id()")
         db.execute("SELECT pg_logical_emit_message(false, 'x', repeat('x', 2000000))")
-        changes.until(lambda: changes.source.retained() > 2_000_000)
+        changes.until(lambda: changes.source.retained().size > 2_000_000)
 
 
 def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:

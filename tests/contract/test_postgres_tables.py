@@ -362,8 +362,19 @@ def test_privileges(options: dict[str, Any], db: Any, postgres: Postgres) -> Non
     assert unwritten.value.hint == f'Run GRANT INSERT ON "{schema}"."t" TO {schema}.'
     db.execute(f"GRANT SELECT ON t TO {schema}")
     assert read(source(reader))[0] == []
-    with pytest.raises(Permanent, match="permission denied"):
-        write(sink(reader), batch_of([{"id": 1}], pa.schema([("id", pa.int32())])))
+    rows = batch_of([{"id": 1}], pa.schema([("id", pa.int32())]))
+    with pytest.raises(Permanent, match="permission denied") as no_ledger:
+        write(sink(reader), rows)
+    grant, _, rest = str(no_ledger.value.hint).removeprefix("Run ").partition(", or those")
+    assert grant == f'GRANT USAGE, CREATE ON SCHEMA "{schema}" TO "{schema}"' and rest
+    db.execute(grant)
+    db.execute(f"GRANT INSERT ON t TO {schema}")
+    write(sink(options), rows)
+    with pytest.raises(Permanent) as of_ledger:
+        sink(reader).check()
+    assert of_ledger.value.hint == (
+        f'Run GRANT SELECT, INSERT, UPDATE ON "{schema}"."penstock_batches" TO {schema}.'
+    )
 
 
 def test_locks_and_silence_end_in_time(

@@ -193,6 +193,11 @@ MYSQL: Mapping[str, Column] = {
     "fixed": Column("binary(3)", ["X'010200'"], unwritten=[b"12", b"1234"]),
     "raw": Column("varbinary(2)", ["X'00ff'", "''"], unwritten=[b"123"]),
     "place": Column("point", ["ST_GeomFromText('POINT(1 2)')"]),
+    "uid": Column(
+        "uuid", ["'6f9619ff-8b86-1011-b42d-00cf4fc964ff'"], unwritten=["6f96", "", "6f9619ff "]
+    ),
+    "net4": Column("inet4", ["'10.0.0.1'", "'0.0.0.0'"], unwritten=["10.0.0.256", "::1", "1.2.3"]),
+    "net6": Column("inet6", ["'::ffff:1.2.3.4'", "'2001:db8::'"], unwritten=["1.2.3.4", "::g"]),
 }
 CLICKHOUSE: Mapping[str, Column] = {
     "int256": Column(

@@ -15,6 +15,7 @@ from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.progress import QueryProgress
 from penstock.observe.snapshot import BatchesSnapshot, LateSnapshot, Snapshot, StateSnapshot
+from penstock.sdk.retained_log import RetainedLog
 
 WINDOW = 10.0
 """Seconds over which a rate is computed."""
@@ -34,8 +35,8 @@ class Flow:
     """The rows without an event time, which belong to no window."""
     lost: int = 0
     """The messages that a receiving source has lost."""
-    retained: int | None = None
-    """The bytes of its log that a system keeps for a source; None if unknown."""
+    retained: RetainedLog = field(default_factory=RetainedLog)
+    """The log that a system retains for a source."""
     unread: dict[str, int] = field(default_factory=dict)
     """The records that a query has not read, at the end of its last batch or at a later count."""
     pending: int = 0
@@ -218,7 +219,8 @@ class Metrics:
                     "lag_unit": flow.lag_unit,
                     "dead_letters": flow.dead_letters,
                     "lost": flow.lost,
-                    "retained": flow.retained,
+                    "retained": flow.retained.size,
+                    "retained_seconds": flow.retained.seconds,
                     "without_event_time": flow.untimed,
                     "late_rows": sum(late.nodes.get(name, 0) for late in late_rows.values()),
                     "last_batch": flow.last_batch,

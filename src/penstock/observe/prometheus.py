@@ -164,17 +164,23 @@ def _of_nodes(found: list[Measured]) -> Iterator[Metric]:
         labels=names,
     )
     retained = GaugeMetricFamily(
-        "penstock_retained_log_bytes", "Size of the log that a database keeps for a source.",
+        "penstock_retained_log_bytes", "Size of the log that a database retains for a source.",
+        labels=names,
+    )  # fmt: skip
+    retained_seconds = GaugeMetricFamily(
+        "penstock_retained_log_seconds", "Time of the log that a database retains for a source.",
         labels=names,
     )  # fmt: skip
     for each, name, node in nodes:
         if each.running and (size := node.get("retained")) is not None:
             retained.add_metric(labels(each, name, node), size)
+        if each.running and (seconds := node.get("retained_seconds")) is not None:
+            retained_seconds.add_metric(labels(each, name, node), seconds)
         if each.running and node["lag"] is not None:
             lag.add_metric((*labels(each, name, node), node["lag_unit"]), node["lag"])
         if node["last_batch"] is not None:
             last.add_metric(labels(each, name, node), node["last_batch"])
-    yield from (lag, last, retained)
+    yield from (lag, last, retained, retained_seconds)
 
 
 def _of_queries(found: list[Measured]) -> Iterator[Metric]:

@@ -70,6 +70,7 @@ class NodeSnapshot(TypedDict):
     dead_letters: int
     lost: int
     retained: int | None
+    retained_seconds: int | None
     without_event_time: int
     late_rows: int
     last_batch: float | None

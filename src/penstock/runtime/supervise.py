@@ -227,9 +227,9 @@ class Supervisor:
             self._fail("source", name, error)
         for name, count in self.receivers.lost().items():
             self.metrics.flows[name].lost = count
-        for name, size in self.receivers.retained().items():
-            self.metrics.flows[name].retained = size
-            self.retained_logs.observe(name, size)
+        for name, retained in self.receivers.retained().items():
+            self.metrics.flows[name].retained = retained
+            self.retained_logs.observe(name, retained)
 
     # One query
 

@@ -20,6 +20,7 @@ from penstock.sdk.messages.repeated_keys import metadata_field, unique_keys
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.record import Read
 from penstock.sdk.replayable_source import ReplayableSource
+from penstock.sdk.retained_log import RetainedLog
 from penstock.sdk.source import Offset
 
 ORIGIN = "journal"
@@ -126,8 +127,8 @@ class ReceivingSource(ReplayableSource[R]):
         """Returns the number of messages lost since the journal was created."""
         return self._reader.lost()
 
-    def retained(self) -> int | None:
-        """Returns the bytes of its log that the system keeps for the source; None if unknown."""
+    def retained(self) -> RetainedLog | None:
+        """Returns the log that the system retains for the source; None if it is not measured."""
         return None
 
     def is_half_full(self) -> bool:

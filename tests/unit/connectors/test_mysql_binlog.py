@@ -11,7 +11,8 @@ import pytest
 
 from penstock.connectors.mysql.changes.charsets import decode, is_known
 from penstock.connectors.mysql.changes.events import Begin, EventParser, LoggedTable, Reached
-from penstock.connectors.mysql.changes.positions import LogFile, file_number, file_offset
+from penstock.connectors.mysql.changes.gtids import Gtids
+from penstock.connectors.mysql.changes.positions import LogFile, LogPlace, file_number, file_offset
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, _json, read_row
 from penstock.core.errors import Permanent
@@ -67,10 +68,33 @@ def test_positions_grow_along_the_log() -> None:
     positions = [first.at(4), first.at(5_000_000_000), second.at(4), second.at(2**32 - 1)]
     assert positions == sorted(set(positions))
     assert file_number(positions[2]) == 10 and file_offset(positions[2]) == 4
-    assert LogFile.parse(str(first)) == first and first.text(4) == "my-bin.x.000009:4"
-    assert LogFile.parse("1:2:a:b c.000001").name == "a:b c.000001"
+    assert (
+        LogPlace.parse(str(LogPlace(first))) == LogPlace(first)
+        and first.text(4) == "my-bin.x.000009:4"
+    )
+    of_earlier_version = LogPlace.parse("1:2:a:b c.000001")
+    assert of_earlier_version == LogPlace(LogFile("a:b c.000001", 1, 2))
+    place = LogPlace(LogFile("b.000001", 2, 9, shift=11), Gtids.parse("0-1-7,3-2-5"))
+    assert LogPlace.parse(str(place)) == place and place.file.at(4) > positions[-1]
     assert not LogFile("a.1").is_other(first)
     assert first.is_other(LogFile(first.name, 2, 77)) and first.is_other(LogFile("a.9", 1, 78))
+
+
+def test_gtids() -> None:
+    """Transactions of MariaDB by the last one of a domain, and of MySQL by their numbers."""
+    maria = Gtids.parse("0-1-7,3-2-5")
+    assert str(maria.after("0-2-8").after("4-1-1")) == "0-2-8,3-2-5,4-1-1"
+    assert maria.includes("0-9-7") and not maria.includes("0-1-8") and not maria.includes("4-1-1")
+    assert maria.up_to("0-1-9").includes("0-1-8") and not maria.up_to("0-1-9").includes("0-1-9")
+    assert str(Gtids.common([maria, Gtids.parse("3-4-3,0-4-9")])) == "0-1-7,3-4-3"
+    assert str(Gtids.parse("")) == "" and not Gtids.parse("").includes("0-1-1")
+    first, second = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "a" * 8 + "-b-c-d-e"
+    of_mysql = Gtids.parse(f"{first.upper()}:1-3:8,\n{second}:5")
+    assert str(of_mysql.after(f"{first}:4")) == f"{first}:1-4:8,{second}:5"
+    assert str(of_mysql.after(f"{first}:9")) == f"{first}:1-3:8-9,{second}:5"
+    assert of_mysql.includes(f"{first}:2") and not of_mysql.includes(f"{first}:5")
+    assert of_mysql.up_to(f"{first}:7").includes(f"{first}:6")
+    assert str(Gtids.common([of_mysql, Gtids.parse(f"{first}:2-8")])) == f"{first}:2-3:8"
 
 
 def test_character_sets() -> None:
@@ -106,7 +130,7 @@ def test_json_of_mysql() -> None:
 def parser() -> EventParser:
     none = pa.schema([])
     table = LoggedTable(0, lambda: none, none)
-    return EventParser({TABLE: table}, {}, LogFile("bin.000001", 1, 50))
+    return EventParser({TABLE: table}, {}, LogFile("bin.000001", 1, 50), Gtids.parse("u:1-6"))
 
 
 def event(name: str, size: int = 10, **fields: Any) -> Any:
@@ -122,16 +146,24 @@ def test_transactions_of_mysql() -> None:
     """With a GTID, without one, and of a statement that is a transaction."""
     of = parser()
     assert list(of.parse(event("NotImplementedEvent", event_type=34), 100)) == []
+    assert of.gtids is None
+    of.gtids = Gtids.parse("u:1-6")
+    assert list(of.parse(event("NotImplementedEvent", event_type=42), 100)) == []
+    assert of.gtids is None
     (first,) = of.parse(query("BEGIN"), 110)
     assert isinstance(first, Begin)
     assert first.transaction.lsn == "bin.000001:100" and first.transaction.id is None
     (end,) = of.parse(event("XidEvent"), 120)
     assert isinstance(end, Reached) and end.position == of.file.at(120)
+    assert end.place == LogPlace(of.file)
+    of.gtids = Gtids.parse("u:1-6")
     (second,) = of.parse(event("GtidEvent", gtid="u:7"), 130)
     assert isinstance(second, Begin) and second.transaction.id == "u:7"
     assert list(of.parse(query("BEGIN"), 140)) == []
     assert list(of.parse(query("SAVEPOINT a"), 150)) == []
+    assert str(of.gtids) == "u:1-6"
     assert [type(m) for m in of.parse(query("COMMIT"), 160)] == [Reached]
+    assert str(of.gtids) == "u:1-7"
     assert [type(m) for m in of.parse(event("GtidEvent", gtid="u:8"), 170)] == [Begin]
     assert [type(m) for m in of.parse(query("CREATE TABLE x (n int)"), 180)] == [Reached]
 

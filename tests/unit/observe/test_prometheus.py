@@ -13,6 +13,7 @@ from penstock.observe.late import LateCount
 from penstock.observe.metrics import Metrics, Observed, StateSize
 from penstock.observe.progress import QueryProgress
 from penstock.observe.prometheus import make_registry
+from penstock.sdk.retained_log import RetainedLog
 
 ORDERS = {"pipeline": "shop", "node": "orders", "kind": "source", "type": "kafka"}
 OUT = {"pipeline": "shop", "node": "out", "kind": "sink", "type": "files"}
@@ -57,7 +58,7 @@ def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
     parse = metrics.flow("parse", "transform", "sql")
     source.add(5)
     source.measure("copy", 7, "messages")
-    source.lost, source.retained = 2, 4096
+    source.lost, source.retained = 2, RetainedLog(4096, 70)
     sink.add(3)
     sink.bytes, parse.dead_letters = 120, 2
     found = scrape(metrics)
@@ -66,6 +67,7 @@ def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
     assert found["penstock_lag"] == [({**ORDERS, "unit": "messages"}, 7)]
     assert found["penstock_lost_messages_total"] == [(ORDERS, 2)]
     assert found["penstock_retained_log_bytes"] == [(ORDERS, 4096)]
+    assert found["penstock_retained_log_seconds"] == [(ORDERS, 70)]
     assert [value for _, value in found["penstock_dead_letters_total"]] == [0, 0, 2]
     assert len(found["penstock_last_batch_time_seconds"]) == 2
 

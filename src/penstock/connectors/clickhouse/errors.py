@@ -32,6 +32,7 @@ _TRANSIENT = frozenset(
 _AUTHENTICATION = frozenset({192, 193, 194, 516})
 _AUTHORIZATION = frozenset({164, 291, 497})
 _UNKNOWN_TABLE, _UNKNOWN_DATABASE, _SYNTAX, _READ_ONLY = 60, 81, 62, 164
+_NEEDED = re.compile(r"necessary to have (?:the )?grants? (\S.*? ON \S+?)(?:\.? \(|[.,]? |\.?$)")
 _SILENT = re.compile("Read timed out|without response|Connection aborted")
 """Reasons of a request that the server has accepted and not answered."""
 _HINTS = {
@@ -69,7 +70,7 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     if code in _AUTHENTICATION:
         return errors.authentication(reason)
     if code in _AUTHORIZATION:
-        hint = "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
+        hint = _grant(reason, config)
         if code == _READ_ONLY:
             hint = "Set readonly of the user to 2 to read, or to 0 to write."
         return errors.authorization(reason, hint)
@@ -80,6 +81,15 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     if code in _REJECTED:
         return Rejected(f"ClickHouse rejects the row: {reason}", code="rejected")
     return errors.statement(reason)
+
+
+def _grant(reason: str, config: ConnectionConfig) -> str:
+    """Returns the hint for a message of the server about a missing privilege."""
+    match = _NEEDED.search(reason)
+    if match is None:
+        return "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
+    user = "default" if config.auth is None else str(config.auth.username)
+    return "Run GRANT {} TO `{}`.".format(match[1], user.replace("`", "\\`"))
 
 
 def _is_about_tls(error: BaseException | None) -> bool:

@@ -23,6 +23,7 @@ from penstock.sdk.database.types import with_declared
 _STATEMENT_BYTES, _KEYS = 2**20, 1000
 _PART_BYTES, _PART_ROWS = 4 * 2**20, 10_000
 _NO_TABLE = 1146
+_SERVER = "SELECT @@max_allowed_packet, VERSION(), @@server_id, CURRENT_USER()"
 _JSON_CHECKS = """
 SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 WHERE CONSTRAINT_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
@@ -51,17 +52,18 @@ class MysqlConnection(DbapiConnection):
         import pymysql
 
         self.config = config
+        self.account: str | None = None
         self._targets: dict[TableName, pa.Schema] = {}
         super().__init__(self._call(lambda: pymysql.connect(**connect_options(config))))
         self.client._read_timeout = config.timeout + self.silence
         self._typed = {**self.client.decoders, pymysql.constants.FIELD_TYPE.FLOAT: Float}
         for statement in session_statements(config.timeout):
             self.execute(statement)
-        ((self._max_packet, version),) = self.query("SELECT @@max_allowed_packet, VERSION()")
+        ((self._max_packet, version, self.server_id, self.account),) = self.query(_SERVER)
         self.is_mariadb = "mariadb" in version.lower()
 
     def translate_error(self, error: Exception) -> PenstockError | None:
-        return translate_error(error, self.config)
+        return translate_error(error, self.config, self.account)
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         return super().execute(_formatted(statement), parameters)

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from penstock.connectors.mysql.config import ConnectionConfig
+from penstock.connectors.mysql.privileges import grant_of
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database.errors import ServerErrors
 from penstock.sdk.database.mysql_errors import HINTS, TRANSIENT
@@ -30,8 +31,13 @@ _UNKNOWN_DATABASE = 1049
 _PLACE = re.compile(r" at row \d+$")
 
 
-def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
-    """Returns the error of Penstock for an error of the client; None for another error."""
+def translate_error(
+    error: Exception, config: ConnectionConfig, account: str | None = None
+) -> PenstockError | None:
+    """Returns the error of Penstock for an error of the client; None for another error.
+
+    `account` is that of the connection, None before it is open.
+    """
     import pymysql
 
     if not isinstance(error, pymysql.MySQLError):
@@ -46,7 +52,8 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     if number in _AUTHENTICATION:
         return errors.authentication(reason)
     if number in _AUTHORIZATION:
-        hint = "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
+        user = "" if config.auth is None else config.auth.username
+        hint = grant_of(reason, account or f"{user}@%", config.database)
         return errors.authorization(reason, hint)
     if number == _UNKNOWN_DATABASE:
         return errors.unknown_database(reason)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from penstock.connectors.mysql.config import MysqlSinkConfig
 from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.privileges import check_privileges
 from penstock.connectors.mysql.types import DIALECT
 from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import Permanent
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection
 from penstock.sdk.database.conflicts import ConflictSink
+from penstock.sdk.database.ledger import OF_LEDGER
 
 
 class MysqlSink(ConflictSink[MysqlSinkConfig]):
@@ -51,6 +55,14 @@ class MysqlSink(ConflictSink[MysqlSinkConfig]):
 
     def connect(self) -> WritingConnection:
         return WritingConnection(self.config)
+
+    def check(self) -> None:
+        super().check()
+        by_mode = {"upsert": ["UPDATE", "DELETE"], "replace": ["DELETE"]}
+        needed = ["INSERT", "SELECT", *by_mode.get(self.mode, [])]
+        with closing(self.connect()) as connection:
+            check_privileges(connection, self.table, needed)
+            check_privileges(connection, self.ledger.table, OF_LEDGER)
 
     def check_table(self, connection: Connection) -> None:
         assert isinstance(connection, MysqlConnection)

@@ -36,20 +36,21 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
 
     With `changes: true` the source reads the rows of the table, then its inserts, updates and
     deletes in the order of their commits, from the binary log. The snapshot is read in chunks,
-    and is merged with the changes that are committed meanwhile: in MariaDB without locks, in MySQL
-    with shared locks for the time of a chunk. A run resumes where the last run stopped, also within
-    the snapshot. A change of the primary key is a delete and an insert. A change of a large
-    transaction may be in another batch than the others. The metadata columns are `lsn`,
-    `transaction`, `commit_time`, `snapshot` and `received`. A log that the server has removed or
-    reset is an error. Columns that are added to the table are added to the stream, and types
-    are widened. The server
-    needs `binlog_format = ROW` and `binlog_row_metadata = FULL`, the table a primary key, and the
-    user the privileges REPLICATION SLAVE, REPLICATION CLIENT, and SELECT on the table.
+    and is merged with the changes that are committed meanwhile: in MariaDB without locks, in
+    MySQL with shared locks for the time of a chunk. A run resumes where the last run stopped,
+    also within the snapshot. A change of the primary key is a delete and an insert. A change of
+    a large transaction may be in another batch than the others. The metadata columns are `lsn`,
+    `transaction`, `commit_time`, `snapshot` and `received`. After a failover to another server
+    the place in its log is found by GTIDs. A log that the server has removed or reset is an
+    error. Columns that are added to the table are added to the stream, and types are widened.
+    The server needs `binlog_format = ROW` and `binlog_row_metadata = FULL`, the table a primary
+    key, and the user the privileges REPLICATION SLAVE, REPLICATION CLIENT, and SELECT on the
+    table.
 
     The columns are those of the table. TINYINT(1) and BIT(1) are BOOLEAN, BIGINT UNSIGNED is
-    DECIMAL(20,0), DATETIME is TIMESTAMP_NTZ, and TIMESTAMP is TIMESTAMP. DECIMAL of more than 38
-    digits, TIME, ENUM and SET are STRING, and BIT(n) is BINARY. A value that does not fit its
-    column, such as the date `0000-00-00`, becomes a dead letter.
+    DECIMAL(20,0), DATETIME is TIMESTAMP_NTZ, and TIMESTAMP is TIMESTAMP. DECIMAL of more than
+    38 digits, TIME, ENUM, SET, UUID and INET are STRING, and BIT(n) is BINARY. A value that
+    does not fit its column, such as the date `0000-00-00`, becomes a dead letter.
 
     ```yaml
     type: mysql

@@ -30,6 +30,9 @@ _COPIED_COLUMN = re.compile(r"^COPY .*, line \d+, column (.*?)(?:: .*|$)", re.MU
 
 Types have states of their own, such as that of an unknown table for `regclass`.
 """
+_DENIED = re.compile(r"permission denied for (table|relation|view|schema|sequence|database) (.+)$")
+_PRIVILEGES = {"schema": "USAGE, CREATE", "sequence": "USAGE", "database": "TEMPORARY"}
+"""The privileges on an object that Penstock needs; of a table they depend on the statement."""
 _TOO_MANY = re.compile("too many (connections|clients)|connection slots")
 
 
@@ -46,8 +49,7 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     if state.startswith(_REJECTED):
         return rejected
     if state == "42501":
-        hint = "Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ..."
-        return errors.authorization(reason, hint)
+        return errors.authorization(reason, _grant(reason, config))
     if not state:
         return _connection_error(reason, errors)
     if state.startswith(_TRANSIENT):
@@ -55,6 +57,21 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     if _COPIED_COLUMN.search(error.diag.context or ""):
         return rejected
     return errors.statement(reason)
+
+
+def _grant(reason: str, config: ConnectionConfig) -> str:
+    """Returns the hint for a message of the server about a missing privilege."""
+    match = _DENIED.search(reason)
+    if match is None or config.auth is None:
+        return "Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ..."
+    kind, name = match.groups()
+    privileges = _PRIVILEGES.get(kind, "SELECT, INSERT, UPDATE, DELETE")
+    object_ = "TABLE" if kind in ("relation", "view") else kind.upper()
+    user, quoted = (
+        '"{}"'.format(text.replace('"', '""')) for text in (str(config.auth.username), name)
+    )
+    needed = ", or those of them that are missing" if "," in privileges else ""
+    return f"Run GRANT {privileges} ON {object_} {quoted} TO {user}{needed}."
 
 
 def _connection_error(reason: str, errors: ServerErrors) -> PenstockError:

@@ -10,6 +10,7 @@ from penstock.connectors.postgres.types import DIALECT
 from penstock.connectors.postgres.writing import WritingConnection
 from penstock.sdk.database import Connection
 from penstock.sdk.database.conflicts import ConflictSink
+from penstock.sdk.database.ledger import OF_LEDGER
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(\0, 0))"
 
@@ -47,9 +48,11 @@ class PostgresSink(ConflictSink[PostgresSinkConfig]):
 
     def check(self) -> None:
         super().check()
-        needed = ["INSERT", "SELECT", *(["UPDATE", "DELETE"] if self.mode == "upsert" else [])]
+        by_mode = {"upsert": ["UPDATE", "DELETE"], "replace": ["DELETE"]}
+        needed = ["INSERT", "SELECT", *by_mode.get(self.mode, [])]
         with closing(self.connect()) as connection:
             check_privileges(connection, self.table, needed)
+            check_privileges(connection, self.ledger.table, OF_LEDGER)
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger while other sinks wait that create it or their table."""

@@ -28,6 +28,7 @@ from penstock.runtime.receiving.receiver_process import CAUGHT_UP, LOG, READY
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.files import writing
 from penstock.sdk import ReceivingSource
+from penstock.sdk.retained_log import RetainedLog
 from penstock.spec.runtime_models import Restart
 
 SHUTDOWN_SECONDS = 15.0
@@ -80,10 +81,10 @@ class Receivers:
         """Returns the number of lost messages of each source."""
         return {source.context.node: source.lost() for source in self._sources}
 
-    def retained(self) -> dict[str, int]:
-        """Returns the bytes of their logs that systems keep for sources, where they are known."""
-        sizes = {source.context.node: source.retained() for source in self._sources}
-        return {name: size for name, size in sizes.items() if size is not None}
+    def retained(self) -> dict[str, RetainedLog]:
+        """Returns the logs that systems retain for sources, where they are measured."""
+        logs = {source.context.node: source.retained() for source in self._sources}
+        return {name: log for name, log in logs.items() if log is not None}
 
     @property
     def _sources(self) -> Iterator[ReceivingSource[Any]]:

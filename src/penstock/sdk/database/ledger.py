@@ -25,6 +25,8 @@ COLUMNS = pa.schema(
     ]
 )
 KEY = ("query", "node", "writer")
+OF_LEDGER = ("SELECT", "INSERT", "UPDATE")
+"""The privileges that a ledger needs."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,11 @@ def position_of(time: Any) -> int:
     return int(time.time - _EPOCH_SECONDS << 32 | time.inc)
 
 
+def seconds_between(first: int, second: int) -> int:
+    """Returns the seconds from a position to another one."""
+    return (second >> 32) - (first >> 32)
+
+
 def position_of_token(token: str) -> int:
     """Returns the time of a resume token. Raises Permanent for a token of another form."""
     from bson import Timestamp

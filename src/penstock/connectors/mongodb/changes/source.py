@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.connectors.mongodb.changes.events import position_of_token
+from penstock.connectors.mongodb.changes.oplog import oplog_after
 from penstock.connectors.mongodb.changes.receiver import (
     MongodbReceiver,
     confirmed_text,
@@ -25,7 +28,14 @@ from penstock.connectors.mongodb.reading import Reader
 from penstock.core.errors import DecodeError
 from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.bisect_failures import FailedRow
-from penstock.sdk.database.changes import ChangesSource, Confirmed, Progress, metadata_of
+from penstock.sdk.database.changes import (
+    ChangesSource,
+    Confirmed,
+    Progress,
+    measure_logs,
+    metadata_of,
+)
+from penstock.sdk.retained_log import RetainedLog
 
 _LENGTH = 4
 """The bytes of the length of BSON, with which it starts."""
@@ -63,7 +73,14 @@ class MongodbChangesSource(ChangesSource[MongodbSourceConfig]):
             client = stack.enter_context(closing(create_client(self.config)))
             collection, stream = await asyncio.to_thread(self._open, client, journal)
             journal.ready.set()
+            measure = measure_logs(partial(self._measured, client))
+            stack.callback(asyncio.create_task(measure).cancel)
             await MongodbReceiver(collection, client, self.config, stream).run()
+
+    def _measured(self, client: Any) -> dict[Path, RetainedLog]:
+        """Returns the oplog after the stored token."""
+        position = Confirmed(self.directory).position
+        return {self.directory: oplog_after(client, self.config, position)} if position else {}
 
     def _open(self, client: Any, journal: Journal) -> tuple[MongodbCollection, ChangeStream]:
         """Returns the receiver of the collection and its stream, whose position is durable."""

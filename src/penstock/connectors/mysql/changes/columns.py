@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.mysql.changes.addresses import TEXTS
 from penstock.connectors.mysql.changes.charsets import BINARY
 from penstock.connectors.mysql.types import TYPES
 
@@ -15,15 +16,19 @@ _OTHERS = {
     4: "float", 5: "double", 7: "timestamp", 10: "date", 11: "time", 12: "datetime", 13: "year",
     17: "timestamp", 18: "datetime", 19: "time", 245: "json", 255: "geometry",
 }  # fmt: skip
-_STRINGS = frozenset({15, 252, 253, 254})
+_FIXED = 254
+_STRINGS = frozenset({15, 252, 253, _FIXED})
 
 
-def declared_in_log(column: Any, charset: str | None) -> str:
+def declared_in_log(column: Any, charset: str | None, declared: str) -> str:
     """Returns the type of a column of a TableMapEvent as it is declared.
 
-    The log does not have members, lengths, and the 1 of TINYINT(1).
+    The log does not have members, lengths, and the 1 of TINYINT(1). It has UUID and INET as BINARY:
+    they are those of the type that is `declared` now.
     """
     type_ = column.type
+    if is_address(column, charset, declared):
+        return declared
     if type_ in _INTEGERS:
         return f"{_INTEGERS[type_]}{' unsigned' if column.unsigned else ''}"
     if type_ in _OTHERS:
@@ -33,6 +38,11 @@ def declared_in_log(column: Any, charset: str | None) -> str:
     if type_ == 16:
         return f"bit({column.bits})"
     return "longblob" if type_ in _STRINGS and charset == BINARY else "longtext"
+
+
+def is_address(column: Any, charset: str | None, declared: str) -> bool:
+    """Returns whether a column has the bytes of a UUID or an address."""
+    return column.type == _FIXED and charset == BINARY and declared in TEXTS
 
 
 def columns_in_log(declared: Iterable[tuple[str, str]], known: Iterable[pa.Schema]) -> pa.Schema:

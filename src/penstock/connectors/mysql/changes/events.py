@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.connectors.mysql.changes.columns import columns_in_log
-from penstock.connectors.mysql.changes.positions import LogFile
+from penstock.connectors.mysql.changes.gtids import Gtids
+from penstock.connectors.mysql.changes.positions import LogFile, LogPlace
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
 from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
 from penstock.core.errors import Permanent
@@ -21,7 +22,7 @@ from penstock.sdk.database.changes import LostChanges, Transaction, Unsent, Valu
 from penstock.sdk.database.types import declared_type
 from penstock.sdk.operations import Operation
 
-_PARTIAL, _INCIDENT, _ANONYMOUS = 39, 26, 34
+_PARTIAL, _INCIDENT, _ANONYMOUS, _TAGGED = 39, 26, 34, 42
 _COMPRESSED = frozenset({40, 165, 166, 167, 168, 169, 170, 171})
 _STANDALONE = 1
 
@@ -66,7 +67,7 @@ class Reached:
     """A position between transactions, after all messages before."""
 
     position: int
-    file: LogFile
+    place: LogPlace
 
 
 Message = Begin | Change | Described | Truncated | Reached
@@ -88,11 +89,15 @@ class LoggedTable:
 
 @dataclass
 class EventParser:
-    """The meaning of the events of a log for tables. `file` is the file that is read."""
+    """The meaning of the events of a log for tables.
+
+    `file` is the file that is read, and `gtids` has the transactions that were read.
+    """
 
     tables: Mapping[Place, LoggedTable]
     charsets: Mapping[int, str]
     file: LogFile
+    gtids: Gtids | None = None
     _transaction: Transaction | None = None
     _begun: bool = False
     _changed: Place | None = None
@@ -107,7 +112,7 @@ class EventParser:
         kind = type(event).__name__
         if kind == "RotateEvent":
             if event.next_binlog != self.file.name:
-                self.file = LogFile(event.next_binlog)
+                self.file = LogFile(event.next_binlog, shift=self.file.shift)
             return
         if kind == "FormatDescriptionEvent":
             self._open(event)
@@ -128,19 +133,21 @@ class EventParser:
             yield from self._rows(event, kind)
         else:
             self._check(event.event_type, offset)
-            if event.event_type == _ANONYMOUS:
+            if event.event_type in (_ANONYMOUS, _TAGGED):
+                self.gtids = None
                 return
         if self._transaction is None and self.file.created:
-            yield Reached(self.file.at(offset), self.file)
+            yield Reached(self.file.at(offset), LogPlace(self.file, self.gtids))
 
     def _open(self, event: Any) -> None:
         """Checks that a file of the log is the one that was read before."""
-        found = LogFile(self.file.name, event.packet.server_id, event.timestamp)
+        server, created = event.packet.server_id, event.timestamp
+        found = LogFile(self.file.name, server, created, self.file.shift)
         if self.file.is_other(found):
             raise LostChanges(
                 f"the file {found.name} of the binary log is not the one that was read before: "
                 "changes since the last run are lost",
-                hint="The log was reset, or url is another server.",
+                hint="The log was reset, or url is another server without the GTIDs of the state.",
             )
         self.file = found
         self._rows_of.clear()
@@ -154,6 +161,9 @@ class EventParser:
         return Begin(self._transaction)
 
     def _end(self) -> None:
+        if self._transaction is not None and self.gtids is not None:
+            id_ = self._transaction.id
+            self.gtids = None if id_ is None else self.gtids.after(str(id_))
         self._transaction, self._begun = None, False
 
     def _statement(self, event: Any, offset: int) -> Iterator[Message]:
@@ -258,7 +268,7 @@ class EventParser:
         at = f"at {self.file.text(offset)}"
         if type_ == _INCIDENT:
             loss = LostChanges(f"the server has lost changes {at} (an incident of the binary log)")
-            loss.end = (self.file.at(offset), str(self.file))
+            loss.end = (self.file.at(offset), str(LogPlace(self.file, self.gtids)))
             raise loss
         if type_ in _COMPRESSED or type_ == _PARTIAL:
             raise Permanent(

@@ -12,7 +12,7 @@ from penstock.connectors.mysql.changes.events import (
     Reached,
     Truncated,
 )
-from penstock.connectors.mysql.changes.positions import LogFile, file_number
+from penstock.connectors.mysql.changes.positions import LogPlace
 from penstock.connectors.mysql.changes.snapshot import log_end
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
@@ -24,15 +24,17 @@ class MysqlReceiver(ChangesReceiver):
     """The receiver of a connection to the binary log."""
 
     def __init__(
-        self, tables: Sequence[MysqlTable], connection: MysqlConnection, stream: BinlogStream
-    ) -> None:
+        self, tables: Sequence[MysqlTable], connection: MysqlConnection, stream: BinlogStream,
+        shift: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__(tables)
         self._own_tables = tables
-        self._connection, self._stream = connection, stream
-        self._files: dict[int, LogFile] = {}
+        self._connection, self._stream, self._shift = connection, stream, shift
+        self._reached: LogPlace | None = None
+        self._durable: tuple[int, LogPlace] | None = None
 
     async def start(self) -> int:
-        file, offset = log_end(self._connection)
+        file, offset = log_end(self._connection, self._shift)
         return file.at(offset)
 
     async def receive(self) -> None:
@@ -50,17 +52,22 @@ class MysqlReceiver(ChangesReceiver):
                     table.described = message.columns
             elif isinstance(message, Reached):
                 self.transaction = None
-                self._files[message.file.number] = message.file
-                self.position = max(self.position, message.position)
+                if message.position >= self.position:
+                    self.position, self._reached = message.position, message.place
             elif isinstance(message, Truncated):
                 self._truncate(message.table)
 
+    async def flush(self) -> None:
+        await super().flush()
+        if self._reached is not None:
+            self._durable = (self.position, self._reached)
+
     def confirm(self, end: int, *, reply: bool = False) -> None:
-        number = file_number(end)
-        if number in self._files:
+        if self._durable is not None:
+            position, place = self._durable
             for table in self.tables:
-                table.confirmed.raise_to(end, str(self._files[number]))
-            self._files = {n: each for n, each in self._files.items() if n >= number}
+                if position > table.confirmed.position:
+                    table.confirmed.raise_to(position, str(place))
 
     def close(self) -> None:
         self._connection.abort()

@@ -10,6 +10,7 @@ from typing import Any
 from penstock.connectors.mysql.changes.charsets import BINARY, is_known
 from penstock.connectors.mysql.changes.snapshot import log_status
 from penstock.connectors.mysql.connection import MysqlConnection, qualified
+from penstock.connectors.mysql.privileges import quoted_account
 from penstock.core.errors import Permanent
 from penstock.sdk.database import TableName
 from penstock.sdk.database.errors import ServerErrors
@@ -42,7 +43,7 @@ _CHARSETS = "SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WH
 _MORE_CHARSETS = """
 SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY
 """
-_UNSUPPORTED = re.compile(r"(uuid|inet4|inet6|vector)\b|.*(mariadb-5\.3|COMPRESSED)", re.IGNORECASE)
+_UNSUPPORTED = re.compile(r"vector\b|.*(mariadb-5\.3|COMPRESSED)", re.IGNORECASE)
 _UNORDERED = re.compile(r"(enum|set|float|double|json|bit\((?!1\)))", re.IGNORECASE)
 
 
@@ -103,11 +104,10 @@ class Requirements:
         if not any(name in on_all for name in _NAMES_OF_CLIENT):
             missing.append("REPLICATION CLIENT")
         if missing:
-            ((user,),) = connection.query("SELECT CURRENT_USER()")
-            quoted = "@".join(f"'{part}'" for part in user.rsplit("@", 1))
+            user = str(connection.account)
             raise ServerErrors(connection.config.address).authorization(
                 f"the user {user} may not read the binary log",
-                f"Run GRANT {', '.join(missing)} ON *.* TO {quoted}.",
+                f"Run GRANT {', '.join(missing)} ON *.* TO {quoted_account(user)}.",
             )
 
     def _check_table(self, connection: MysqlConnection) -> tuple[str, str]:

@@ -57,25 +57,35 @@ def log_status(connection: MysqlConnection) -> tuple[Any, ...]:
     return rows[0]
 
 
-def log_end(connection: MysqlConnection) -> tuple[LogFile, int]:
-    """Returns the file and the offset where the log ends. Raises Transient or Permanent."""
+def log_end(connection: MysqlConnection, shift: int = 0) -> tuple[LogFile, int]:
+    """Returns the file, shifted, and the offset where the log ends.
+
+    Raises Transient or Permanent.
+    """
     name, offset, *_ = log_status(connection)
-    return LogFile(name), int(offset)
+    return LogFile(name, shift=shift), int(offset)
 
 
 def log_start(connection: MysqlConnection) -> tuple[LogFile, int]:
     """Returns the file and the offset where the log starts. Raises Transient or Permanent."""
-    (name, *_), *_ = connection.query("SHOW BINARY LOGS")
+    return LogFile(next(iter(log_sizes(connection)))), _FIRST_OFFSET
+
+
+def log_sizes(connection: MysqlConnection) -> dict[str, int]:
+    """Returns the size of each file of the log in their order. Raises Transient or Permanent."""
+    rows = connection.query("SHOW BINARY LOGS")
     connection.rollback()
-    return LogFile(name), _FIRST_OFFSET
+    return {name: int(size) for name, size, *_ in rows}
 
 
 def read_chunk(
-    connection: MysqlConnection, table: TableName, key: tuple[str, ...], after: Key | None
-) -> Chunk:
+    connection: MysqlConnection, table: TableName, key: tuple[str, ...], after: Key | None,
+    shift: int = 0,
+) -> Chunk:  # fmt: skip
     """Reads the rows after a key. Raises Transient or Permanent.
 
-    The transaction has used the table before its columns are read, so they do not change.
+    `shift` is that of the files of the log. The transaction has used the table before its columns
+    are read, so they do not change.
     """
     dialect = connection.dialect
     cursor = Cursor(dialect.table(table), key, dialect)
@@ -97,12 +107,13 @@ def read_chunk(
     for part in connection.text_rows(query, parameters):
         rows += [dict(zip(columns.names, row, strict=True)) for row in part]
     connection.rollback()
-    file, offset = log_end(connection)
+    file, offset = log_end(connection, shift)
     begin_file, begin = start
     is_last = len(rows) < count
     return LogChunk(
-        rows, is_last, file.at(offset), file.text(offset), columns, begin_file.at(begin)
-    )
+        rows, is_last, file.at(offset), file.text(offset), columns,
+        begin_file.shifted(shift).at(begin),
+    )  # fmt: skip
 
 
 def read_current(

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.connectors.mysql.changes.events import EventParser, LoggedTable
-from penstock.connectors.mysql.changes.positions import LogFile, file_offset
 from penstock.connectors.mysql.changes.receiver import MysqlReceiver
+from penstock.connectors.mysql.changes.resume import Start, Stored, log_after, start_of
 from penstock.connectors.mysql.changes.setup import Requirements, charsets
-from penstock.connectors.mysql.changes.snapshot import log_end, log_start
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
 from penstock.connectors.mysql.config import MysqlSourceConfig, replica_id
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import to_rows
 from penstock.sdk import Journal, ReceivingSource
-from penstock.sdk.database.changes import Confirmed, Progress, TableChangesSource, metadata_of
+from penstock.sdk.database.changes import Confirmed, TableChangesSource, measure_logs, metadata_of
+from penstock.sdk.database.config import CONNECT_SECONDS
+from penstock.sdk.retained_log import RetainedLog
 
 
 class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
@@ -59,42 +62,57 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
             ]
             # Closes the connections while they read.
             stack.callback(lookup.abort)
+            stored = [await asyncio.to_thread(s.stored, connection) for s, _ in parts]
+            start = await asyncio.to_thread(start_of, connection, stored)
             tables = [
-                await asyncio.to_thread(source.receiver_of_table, journal, connection, lookup)
-                for source, journal in parts
+                await asyncio.to_thread(
+                    source.receiver_of_table, journal, connection, lookup, each, start
+                )
+                for (source, journal), each in zip(parts, stored, strict=True)
             ]
             logged = {
                 table.place: LoggedTable(table.confirmed.position, s.catalog, s.table_columns)
                 for table, (s, _) in zip(tables, parts, strict=True)
             }
-            start = min((table.confirmed for table in tables), key=lambda each: each.position)
             sets = await asyncio.to_thread(charsets, connection)
-            parser = EventParser(logged, sets, LogFile.parse(start.log))
-            stream = BinlogStream(self.config, self._server_id, parser, file_offset(start.position))
+            parser = EventParser(logged, sets, start.place.file, start.place.gtids)
+            stream = BinlogStream(
+                self.config, self._server_id, parser, start.offset,
+                is_mariadb=connection.is_mariadb,
+            )  # fmt: skip
             stack.enter_context(closing(stream))
             for _, journal in sources:
                 journal.ready.set()
-            await MysqlReceiver(tables, connection, stream).run()
+            measure = measure_logs(partial(self._measured, [source for source, _ in parts]))
+            stack.callback(asyncio.create_task(measure).cancel)
+            await MysqlReceiver(tables, connection, stream, start.shift).run()
+
+    def _measured(self, sources: Sequence[MysqlChangesSource]) -> dict[Path, RetainedLog]:
+        """Returns the log after the stored place of each source."""
+        config = self.config.model_copy(update={"timeout": CONNECT_SECONDS})
+        with closing(MysqlConnection(config)) as connection:
+            found = {s.directory: log_after(connection, Confirmed(s.directory)) for s in sources}
+        return {path: RetainedLog(size) for path, size in found.items() if size is not None}
+
+    def stored(self, connection: MysqlConnection) -> Stored:
+        """Returns the stored place of the table, which can be read."""
+        Requirements(self.table, self.primary_key).check(connection)
+        # Of a log with a loss, the changes that remain are read.
+        remains = self._reader.end() > 0 and self.config.on_data_loss == "continue"
+        return Stored(Confirmed(self.directory), self._reader, from_start=remains)
 
     def receiver_of_table(
-        self, journal: Journal, connection: MysqlConnection, lookup: MysqlConnection
-    ) -> MysqlTable:
+        self, journal: Journal, connection: MysqlConnection, lookup: MysqlConnection,
+        stored: Stored, start: Start,
+    ) -> MysqlTable:  # fmt: skip
         """Returns the receiver of the table, whose changes are read from now on at the latest."""
-        requirements = Requirements(self.table, self.primary_key)
-        requirements.check(connection)
-        confirmed = Confirmed(self.directory)
-        progress = Progress.read(self._reader)
-        if not confirmed.position:
-            # Of a log with a loss, the changes that remain are read.
-            remains = progress is not None and self.config.on_data_loss == "continue"
-            file, offset = log_start(connection) if remains else log_end(connection)
-            confirmed.raise_to(file.at(offset), str(file))
-        place = requirements.resolve_table(connection)
+        place = Requirements(self.table, self.primary_key).resolve_table(connection)
         connection.rollback()
         return MysqlTable(
             self.table, self.primary_key, place, connection, lookup,
-            ignores_truncate=self.config.on_truncate == "ignore", journal=journal,
-            progress=progress or Progress(), confirmed=confirmed,
+            ignores_truncate=self.config.on_truncate == "ignore", shift=start.shift,
+            received=stored.received() if start.offset is None else None, journal=journal,
+            progress=stored.progress, confirmed=stored.confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
         )  # fmt: skip
 

@@ -33,18 +33,24 @@ _SESSION = "SET SESSION net_write_timeout = 604800, wait_timeout = 604800"
 """The server waits for a receiver whose journal is full."""
 _READING_LOG = 1236
 _GONE = ("could not find first log file", "client requested master to start replication from",
-         "impossible position", "purged")  # fmt: skip
+         "impossible position", "purged", "not in the master's binlog", "more gtids than",
+         "gtid_mode")  # fmt: skip
 
 
 class BinlogStream:
-    """The messages of the log after an offset of the file of a parser, in the order of the log."""
+    """The messages of the log after an offset of the file of a parser, in the order of the log.
+
+    Without an offset the log is read after the GTIDs of the parser.
+    """
 
     def __init__(
-        self, config: ConnectionConfig, server_id: int, parser: EventParser, offset: int
-    ) -> None:
+        self, config: ConnectionConfig, server_id: int, parser: EventParser, offset: int | None,
+        *, is_mariadb: bool,
+    ) -> None:  # fmt: skip
         """Starts to read."""
-        self._config, self._server_id = config, server_id
+        self._config, self._server_id, self._is_mariadb = config, server_id, is_mariadb
         self._parser, self._offset = parser, offset
+        self._gtids = str(parser.gtids) if offset is None else None
         self._changed = threading.Condition()
         self._parts: deque[list[Message]] = deque()
         self._size = 0
@@ -111,6 +117,8 @@ class BinlogStream:
             log_file=self._parser.file.name, log_pos=self._offset, only_schemas=schemas,
             only_tables=tables, filter_non_implemented_events=False, enable_logging=False,
             slave_heartbeat=_HEARTBEAT_SECONDS, pymysql_wrapper=self._connect,
+            auto_position=self._gtids,
+            is_mariadb=self._is_mariadb and self._gtids is not None,
         )  # fmt: skip
         try:
             while not self._is_closed:
@@ -169,10 +177,12 @@ class BinlogStream:
 
     def _log_error(self, reason: str) -> PenstockError:
         if any(text in reason.lower() for text in _GONE):
+            place = f"the changes after the GTIDs {self._gtids}"
+            if self._offset is not None:
+                place = f"{self._parser.file.text(self._offset)} any more"
             return LostChanges(
-                f"the binary log of {self._config.address} does not have "
-                f"{self._parser.file.text(self._offset)} any more: changes since the last run are "
-                f"lost ({reason})",
+                f"the binary log of {self._config.address} does not have {place}: changes since "
+                f"the last run are lost ({reason})",
                 hint="Keep the log for longer: SET GLOBAL binlog_expire_logs_seconds = 604800.",
             )
         return self._lost(reason)

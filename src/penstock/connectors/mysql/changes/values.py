@@ -16,8 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.connectors.mysql.changes.addresses import TEXTS
 from penstock.connectors.mysql.changes.charsets import BINARY, decode
-from penstock.connectors.mysql.changes.columns import declared_in_log
+from penstock.connectors.mysql.changes.columns import declared_in_log, is_address
 from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import Unsent, Value
 
@@ -90,7 +91,8 @@ def columns_of(
         elif column.type in _CHARACTERS and (column.type != 255 or has_geometries):
             charset = charsets.get(next(of_texts, 0))
         read = _reader(column, name, charset, declared.get(name, ""))
-        found.append(Column(name, read, declared_in_log(column, charset)))
+        type_ = declared_in_log(column, charset, declared.get(name, ""))
+        found.append(Column(name, read, type_))
     return found
 
 
@@ -127,6 +129,8 @@ def _reader(column: Any, name: str, charset: str | None, declared: str) -> Read:
     if type_ in (15, 253, 254):
         prefix = 2 if column.max_length > 255 else 1
         width = column.max_length if type_ == 254 else 0
+        if is_address(column, charset, declared):
+            return lambda image: _address(image, prefix, width, TEXTS[declared])
         return lambda image: _text(image, prefix, charset, width)
     if type_ in (252, 255):
         of_bytes = BINARY if type_ == 255 else charset
@@ -152,6 +156,10 @@ def _text(image: Image, prefix: int, charset: str | None, width: int) -> Value:
     data = image.take(image.number(prefix))
     # The log leaves out zeros at the end of BINARY.
     return data.ljust(width, b"\0") if charset == BINARY else decode(data, charset)
+
+
+def _address(image: Image, prefix: int, width: int, to_text: Callable[[bytes], str]) -> Value:
+    return to_text(image.take(image.number(prefix)).ljust(width, b"\0"))
 
 
 def _decimal(image: Image, precision: int, scale: int) -> str:

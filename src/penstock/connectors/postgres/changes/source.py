@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,20 +20,18 @@ from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.texts import to_rows
-from penstock.core.errors import Permanent, Transient
 from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import (
     Confirmed,
     Progress,
-    RetainedLog,
     TableChangesSource,
+    measure_logs,
     metadata_of,
 )
 from penstock.sdk.database.config import CONNECT_SECONDS
+from penstock.sdk.retained_log import RetainedLog
 
 _NAME_LENGTH = 63
-MEASURE_SECONDS = 30.0
-"""The time between two measurements of the log that the server keeps."""
 
 
 class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
@@ -87,27 +87,17 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
             stack.enter_context(closing(stream))
             for _, journal in sources:
                 journal.ready.set()
-            measure = self._measure([source for source, _ in sources])
+            measure = measure_logs(partial(self._measured, [source for source, _ in sources]))
             stack.callback(asyncio.create_task(measure).cancel)
             await PostgresReceiver(tables, connection, stream).run()
 
-    async def _measure(self, sources: Sequence[ReceivingSource[Any]]) -> None:
-        """Stores the size of the log that the server keeps for the slot, until cancelled.
-
-        It has connections of its own, since those of the receiver wait while a journal is full.
-        """
-        while True:
-            with suppress(Transient, Permanent):
-                size = await asyncio.to_thread(self._retained_by_server)
-                if size is not None:
-                    for source in sources:
-                        RetainedLog(source.directory).store(size)
-            await asyncio.sleep(MEASURE_SECONDS)
-
-    def _retained_by_server(self) -> int | None:
+    def _measured(self, sources: Sequence[ReceivingSource[Any]]) -> dict[Path, RetainedLog]:
+        """Returns the log that the server retains for the slot, for each source."""
         config = self.config.model_copy(update={"timeout": CONNECT_SECONDS})
         with closing(PostgresConnection(config, autocommit=True)) as connection:
-            return retained_log(connection, self._slot)
+            size = retained_log(connection, self._slot)
+        log = RetainedLog(size)
+        return {} if size is None else {source.directory: log for source in sources}
 
     def receiver_of_table(
         self, journal: Journal, connection: PostgresConnection, lookup: PostgresConnection

@@ -8,7 +8,8 @@ a SQL database this is a `TableChangesSource`.
 from penstock.sdk.database.changes.chunks import Chunk
 from penstock.sdk.database.changes.config import ChangesConfig, ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges, truncated_table
-from penstock.sdk.database.changes.progress import Confirmed, Progress, RetainedLog
+from penstock.sdk.database.changes.measuring import measure_logs
+from penstock.sdk.database.changes.progress import Confirmed, Progress
 from penstock.sdk.database.changes.receiver import ChangesReceiver
 from penstock.sdk.database.changes.rows import Key, Row, Transaction, Unsent, Value, has_unsent
 from penstock.sdk.database.changes.schemas import SchemaWriter
@@ -18,7 +19,7 @@ from penstock.sdk.database.changes.table_source import TableChangesSource
 
 __all__ = [
     "ChangesConfig", "ChangesOptions", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed",
-    "Key", "LostChanges", "Progress", "RetainedLog", "Row", "SchemaWriter", "TableChangesSource",
-    "TableReceiver", "Transaction", "Unsent", "Value", "has_unsent", "metadata_of",
+    "Key", "LostChanges", "Progress", "Row", "SchemaWriter", "TableChangesSource",
+    "TableReceiver", "Transaction", "Unsent", "Value", "has_unsent", "measure_logs", "metadata_of",
     "truncated_table",
 ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,23 +47,6 @@ class Progress(NamedTuple):
     def includes(self, commit: int, number: int) -> bool:
         """Returns whether the journal has a change."""
         return (commit, number) <= (self.commit, self.number)
-
-
-class RetainedLog:
-    """The bytes of its log that the server keeps for a table, in a file beside the journal."""
-
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / "retained"
-
-    def read(self) -> int | None:
-        """Returns the last stored size; None before the first one."""
-        with suppress(FileNotFoundError):
-            return int(self._path.read_text())
-        return None
-
-    def store(self, size: int) -> None:
-        """Stores a size."""
-        replace_durably(self._path, str(size))
 
 
 class Confirmed:

@@ -15,10 +15,12 @@ from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.database.changes.config import ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges, loss_message, loss_payload
-from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress, RetainedLog
+from penstock.sdk.database.changes.measuring import RetainedLogFile
+from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
+from penstock.sdk.retained_log import RetainedLog
 
 C = TypeVar("C", bound=ChangesOptions)
 
@@ -112,8 +114,8 @@ class ChangesSource(ReceivingSource[C]):
         end = loss.end if policy == "continue" else None
         Confirmed(self.directory).reset(*(end or ()))
 
-    def retained(self) -> int | None:
-        return RetainedLog(self.directory).read()
+    def retained(self) -> RetainedLog | None:
+        return RetainedLogFile(self.directory).read()
 
     def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([*self.metadata, *PROGRESS])

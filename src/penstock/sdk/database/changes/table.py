@@ -114,7 +114,7 @@ class TableReceiver(ABC):
             return
         if self._chunk is not None:
             await self.mark_changed(self._key(values), transaction)
-        if self.progress.includes(transaction.position, number):
+        if self.has(transaction, number):
             return
         if self.described is not self._followed:
             await self._follow(self.described, transaction.lsn)
@@ -127,7 +127,11 @@ class TableReceiver(ABC):
 
     def is_new(self, transaction: Transaction, number: int) -> bool:
         """Returns whether the journal lacks the change `number` of a transaction."""
-        return self.reads(transaction) and not self.progress.includes(transaction.position, number)
+        return self.reads(transaction) and not self.has(transaction, number)
+
+    def has(self, transaction: Transaction, number: int) -> bool:
+        """Returns whether the journal has the change `number` of a transaction."""
+        return self.progress.includes(transaction.position, number)
 
     async def add_rows(
         self, transactions: Sequence[Transaction], numbers: Sequence[int],

@@ -1,0 +1,173 @@
+"""The place of the log from which a run reads: the stored one, on this or on another server.
+
+On the server of the stored place this is its file and position. On another server, such as a
+replica that has become the primary, it is found by GTIDs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.connectors.mysql.changes.gtids import Gtids
+from penstock.connectors.mysql.changes.positions import (
+    LogFile,
+    LogPlace,
+    file_number,
+    file_offset,
+    first_position,
+)
+from penstock.connectors.mysql.changes.snapshot import log_end, log_sizes, log_start, log_status
+from penstock.connectors.mysql.changes.table import Received
+from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.core.errors import Permanent
+from penstock.journal import JournalReader
+from penstock.sdk.database.changes import Confirmed, Progress
+
+_GTIDS_AT = "SELECT BINLOG_GTID_POS(\0, \0)"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The stored place of a table and its journal. With `is_new` nothing was read before.
+
+    With `from_start` a new table is read from the start of the log.
+    """
+
+    confirmed: Confirmed
+    reader: JournalReader
+    from_start: bool
+
+    @property
+    def is_new(self) -> bool:
+        return not self.confirmed.position
+
+    @cached_property
+    def progress(self) -> Progress:
+        return Progress.read(self.reader) or Progress()
+
+    @property
+    def place(self) -> LogPlace:
+        return LogPlace.parse(self.confirmed.log)
+
+    def received(self) -> Received | None:
+        """Returns the transactions of other servers in the journal."""
+        gtids = self.place.gtids
+        if gtids is None:
+            return None
+        last = last_transaction(self.reader)
+        if last is None or gtids.includes(last):
+            return Received(gtids)
+        return Received(gtids.up_to(last), last, self.progress.number)
+
+
+@dataclass(frozen=True)
+class Start:
+    """The place of the log after which it is read.
+
+    It is at an offset of its file. Without an offset the server finds it by its GTIDs.
+    """
+
+    place: LogPlace
+    offset: int | None
+
+    @property
+    def shift(self) -> int:
+        """The shift of the files of the log."""
+        return self.place.file.shift
+
+
+def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
+    """Returns the place after which the log is read for tables, and stores it for new ones.
+
+    Raises Transient or Permanent.
+    """
+    old = [table for table in tables if not table.is_new]
+    places = [_known(connection, table) for table in old]
+    shifts = {place.file.shift for place in places} or {0}
+    sets = [place.gtids for place in places if place.gtids is not None and str(place.gtids)]
+    is_moved = len(shifts) > 1 or any(_is_elsewhere(connection, place) for place in places)
+    if is_moved and len(sets) == len(places):
+        numbers = [max(table.confirmed.position, table.progress.commit) for table in old]
+        shift = file_number(max(numbers)) + 1
+        for table, gtids in zip(old, sets, strict=True):
+            place = LogPlace(LogFile("", shift=shift), gtids)
+            table.confirmed.reset(first_position(shift), str(place))
+        _begin(connection, tables, shift)
+        return Start(LogPlace(LogFile("", shift=shift), Gtids.common(sets)), None)
+    if len(shifts) > 1:
+        raise Permanent(
+            "the tables of one server_id were read from different servers, and their GTIDs are not "
+            "known",
+            code="binary-log", hint="Set another server_id for one of them.",
+        )  # fmt: skip
+    _begin(connection, tables, *shifts)
+    first = min(tables, key=lambda table: table.confirmed.position)
+    return Start(_known(connection, first), file_offset(first.confirmed.position))
+
+
+def log_after(connection: MysqlConnection, confirmed: Confirmed) -> int | None:
+    """Returns the bytes of the log after a stored place; None if this server does not have it."""
+    if not confirmed.position:
+        return None
+    place, sizes = LogPlace.parse(confirmed.log), log_sizes(connection)
+    if place.file.name not in sizes:
+        return None
+    names = [*sizes]
+    later = names[names.index(place.file.name) :]
+    return sum(sizes[name] for name in later) - file_offset(confirmed.position)
+
+
+def _begin(connection: MysqlConnection, tables: Sequence[Stored], shift: int) -> None:
+    """Stores the place of tables that were not read before."""
+    for table in tables:
+        if table.is_new:
+            file, offset = log_start(connection) if table.from_start else log_end(connection)
+            server = connection.server_id
+            place = LogPlace(LogFile(file.name, server, shift=shift))
+            place = _with_gtids(connection, place, offset)
+            table.confirmed.raise_to(place.file.at(offset), str(place))
+
+
+def _known(connection: MysqlConnection, table: Stored) -> LogPlace:
+    """Returns the stored place of a table, with its GTIDs if this server has them."""
+    place = table.place
+    if _is_elsewhere(connection, place):
+        return place
+    return _with_gtids(connection, place, file_offset(table.confirmed.position))
+
+
+def last_transaction(reader: JournalReader) -> str | None:
+    """Returns the GTID of the last record of a journal."""
+    end = reader.end()
+    for _, batch in reader.read(end - 1, end) if end else ():
+        found = batch.column("transaction")[-1].as_py()
+        return None if found is None else str(found)
+    return None
+
+
+def _is_elsewhere(connection: MysqlConnection, place: LogPlace) -> bool:
+    """Returns whether a place is in the log of another server."""
+    return not place.file.name or place.file.server not in (0, connection.server_id)
+
+
+def _with_gtids(connection: MysqlConnection, place: LogPlace, offset: int) -> LogPlace:
+    """Returns a place of this server with its GTIDs, if the server returns them."""
+    if place.gtids is not None:
+        return place
+    text = None
+    if connection.is_mariadb:
+        # The file may be gone: the stream then fails with the reason.
+        with suppress(Permanent):
+            ((text,),) = connection.query(_GTIDS_AT, (place.file.name, offset))
+    else:
+        name, end, _, _, *gtids = log_status(connection)
+        text = gtids[0] if gtids and (name, int(end)) == (place.file.name, offset) else None
+    connection.rollback()
+    if text is None:
+        return place
+    with suppress(ValueError):
+        return LogPlace(place.file, Gtids.parse(text))
+    return place
