@@ -97,8 +97,8 @@ class SparkCluster:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            master = stack.enter_context(_Master(free_port()))
-            self.url = f"spark://127.0.0.1:{master.port}"
+            self.master = stack.enter_context(_Master(free_port()))
+            self.url = f"spark://127.0.0.1:{self.master.port}"
             self.workers = {
                 host: stack.enter_context(_Worker(host, self.url, self.hidden)) for host in HOSTS
             }
@@ -107,6 +107,11 @@ class SparkCluster:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def daemons(self) -> Sequence[Server]:
+        """The master and the workers."""
+        return (self.master, *self.workers.values())
 
 
 @cache

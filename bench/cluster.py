@@ -1,0 +1,306 @@
+"""CPU seconds of pipelines on a standalone cluster of one and two workers, beside a local master.
+
+    ./dev bench cluster [--json] [--warm N] [--batches N] [--tasks N] [--only NAME]
+
+One machine has all processes: a master and two workers of one core, each in a mount namespace of
+its own. On each kind of cluster one application runs the pipelines in turn: their batches have the
+same 2,000 rows. The last kind has two workers and `--tasks` tasks in place of two, which shows the
+cost of a task. CPU seconds are those of batches after the first `--warm` ones, by class of process.
+On a local master the driver's JVM runs the tasks, and the helpers of the driver are also the
+workers of tasks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import options
+import psutil
+from measure import Failed
+from running import Running
+
+from servers.spark import SparkCluster
+
+PIPELINES = {
+    "stateless": """\
+transforms:
+  result: {type: sql, from: rows, sql: "SELECT id, key, n * 2 AS m FROM rows WHERE n % 10 < 8"}
+sinks: {out: {type: files, from: result, path: out, format: json}}
+""",
+    "window": """\
+transforms:
+  result:
+    type: sql
+    sql: |
+      SELECT window.start AS start, key, count(*) AS n, sum(n) AS total
+      FROM rows GROUP BY window(at, '10 seconds'), key
+sinks: {out: {type: files, from: result, path: out, format: json}}
+""",
+    "updating": """\
+transforms:
+  result: {type: sql, sql: "SELECT key, count(*) AS n, sum(n) AS total FROM rows GROUP BY key"}
+sinks: {out: {type: blackhole, from: result}}
+""",
+}
+SOURCE = """\
+sources:
+  rows:
+    type: generate
+    max_records: 2000
+    partitions: TASKS
+    fields:
+      id: sequence
+      key: {type: integer, max: 99}
+      n: {type: integer, max: 1000}
+      at: {type: timestamp, start_time: "2026-01-01T00:00:00Z", step: 10ms}
+    watermark: {column: at, delay: 1 second}
+"""
+PROGRAM = """
+import json, sys
+from penstock import app
+from penstock.runtime.session import session
+
+def tasks():
+    executors = spark._jsc.sc().statusStore().executorList(False)
+    return sum(executors.apply(number).totalTasks() for number in range(executors.size()))
+
+plans = [app.plan(path) for path in sys.argv[1:]]
+with session(plans[0], length="endless") as spark:
+    for plan in plans:
+        before = tasks()
+        outcome = app.run(plan, spark=spark.newSession())
+        assert not outcome.errors, outcome
+        (plan.state / "tasks").write_text(str(tasks() - before))
+"""
+CLASSES = ("driver JVM", "driver Python", "helpers", "executor JVM", "executor Python", "daemons")
+TIMEOUT_SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A master with a number of cores, and the tasks of a stage."""
+
+    name: str
+    local: bool
+    cores: int
+    tasks: int
+
+    def runtime(self, url: str) -> str:
+        if self.local:
+            return f"  master: local[{self.cores}]\n  partitions: {self.tasks}\n"
+        settings = f"{{spark.executor.memory: 512m, spark.cores.max: {self.cores}}}"
+        return f"  master: {url}\n  partitions: {self.tasks}\n  spark: {settings}\n"
+
+
+def kinds(tasks: int) -> tuple[Kind, ...]:
+    """Returns the kinds of clusters, with this number of tasks in the last one."""
+    return (
+        Kind("local[2]", True, 2, 2),
+        Kind("1 worker", False, 1, 2),
+        Kind("2 workers", False, 2, 2),
+        Kind(f"{tasks} tasks", False, 2, tasks),
+    )
+
+
+@dataclass
+class Costs:
+    """The batches of a pipeline and their CPU seconds, by class of process."""
+
+    kind: str
+    pipeline: str
+    first: Mapping[str, float]
+    """Until the first batch is written."""
+    batch: Mapping[str, float]
+    first_seconds: float
+    batch_seconds: float
+    tasks: float
+    """The number of tasks of a batch."""
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
+
+    @property
+    def cpu(self) -> float:
+        """The CPU seconds of a batch."""
+        return sum(self.batch.values())
+
+
+class Application:
+    """Pipelines that one application of a cluster runs in turn."""
+
+    def __init__(self, directory: Path, kind: Kind, cluster: SparkCluster, names: Sequence[str]):
+        self._kind, self._cluster = kind, cluster
+        self.paths = {name: directory / name / f"{name}.yaml" for name in names}
+        for name, path in self.paths.items():
+            path.parent.mkdir()
+            source = SOURCE.replace("TASKS", str(kind.tasks))
+            runtime = f"name: {name}\nruntime:\n{kind.runtime(cluster.url)}"
+            path.write_text(runtime + source + PIPELINES[name])
+        command = [sys.executable, "-c", PROGRAM, *map(str, self.paths.values())]
+        self.engine = Running(command, directory, {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"})
+
+    def costs(self, warm: int, batches: int) -> Iterator[Costs]:
+        """Yields the costs of each pipeline in turn."""
+        with self.engine:
+            for name, path in self.paths.items():
+                yield self._costs(name, path.parent / ".penstock" / name, warm, batches)
+
+    def _costs(self, name: str, state: Path, warm: int, batches: int) -> Costs:
+        began, before = time.monotonic(), self._cpu()
+        self._await(state, 1)
+        first_seconds, first = time.monotonic() - began, self._cpu()
+        start = self._await(state, warm)
+        began, middle = time.monotonic(), self._cpu()
+        end = self._await(state, start + batches)
+        seconds, after = time.monotonic() - began, self._cpu()
+        done = end - start
+        (state / "stop").touch()
+        self._await(state, 1, "tasks")
+        return Costs(
+            self._kind.name, name, _difference(first, before), _difference(after, middle, done),
+            first_seconds, seconds / done, int((state / "tasks").read_text()) / _batches(state),
+        )  # fmt: skip
+
+    def _await(self, state: Path, batches: int, file: str | None = None) -> int:
+        """Waits for a file or a number of batches, and returns the number of batches."""
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while not (_batches(state) >= batches if file is None else (state / file).exists()):
+            if file is None:
+                self.engine.check()
+            if time.monotonic() > until:
+                raise Failed(f"{state.name} has written {_batches(state)} of {batches} batches")
+            time.sleep(0.02)
+        return _batches(state)
+
+    def _cpu(self) -> Counter[str]:
+        """Returns the CPU seconds so far, by class of process."""
+        found = Counter(dict.fromkeys(CLASSES, 0.0))
+        daemons = [daemon.process.pid for daemon in self._cluster.daemons]
+        for process in self.engine.members():
+            found[_class_at_driver(process, self.engine.pid)] += _seconds(process)
+        for daemon in daemons:
+            found["daemons"] += _seconds(psutil.Process(daemon), reaped=False)
+            for process in psutil.Process(daemon).children(recursive=True):
+                found[f"executor {_language(process)}"] += _seconds(process)
+        return found
+
+
+def _class_at_driver(process: psutil.Process, driver: int) -> str:
+    if process.pid == driver:
+        return "driver Python"
+    return "driver JVM" if _language(process) == "JVM" else "helpers"
+
+
+def _language(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        if Path(process.exe()).name == "java":
+            return "JVM"
+    return "Python"
+
+
+def _seconds(process: psutil.Process, *, reaped: bool = True) -> float:
+    """Returns the CPU seconds of a process and of its children that have ended."""
+    with suppress(psutil.NoSuchProcess):
+        return float(sum(process.cpu_times()[: 4 if reaped else 2]))
+    return 0.0
+
+
+def _difference(
+    after: Mapping[str, float], before: Mapping[str, float], divisor: int = 1
+) -> dict[str, float]:
+    return {name: (after[name] - before[name]) / divisor for name in CLASSES}
+
+
+def _batches(state: Path) -> int:
+    """Returns the number of batches that a pipeline has committed."""
+    numbers = [int(entry.name) for entry in state.glob("checkpoints/*/commits/[0-9]*")]
+    return max(numbers, default=-1) + 1
+
+
+def rows(names: Sequence[str], tasks: int, warm: int, batches: int) -> Iterator[Costs]:
+    """Yields the costs of the pipelines on each kind of cluster."""
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
+        hidden = Path(scratch, "hidden")
+        hidden.mkdir()
+        with SparkCluster(hidden) as cluster:
+            for number, kind in enumerate(kinds(tasks)):
+                directory = Path(scratch, str(number))
+                directory.mkdir()
+                yield from Application(directory, kind, cluster, names).costs(warm, batches)
+
+
+def summary(found: Sequence[Costs]) -> dict[str, Any]:
+    """Returns the ratios to the local master, and the costs of a task and of the rest of a batch.
+
+    They are those of the driver's JVM and of all processes, by a line through the batches of few
+    and of many tasks.
+    """
+    by = {(costs.kind, costs.pipeline): costs for costs in found}
+    kinds_, pipelines = (list(dict.fromkeys(each)) for each in zip(*by, strict=True))
+    local, one, two, many = kinds_
+    result: dict[str, Any] = {}
+    for name in pipelines:
+        few, most = by[two, name], by[many, name]
+        tasks = most.tasks - few.tasks
+        driver = (_at_driver(most) - _at_driver(few)) / tasks
+        result[name] = {
+            f"{one} to {local}": by[one, name].cpu / by[local, name].cpu,
+            f"{two} to {local}": few.cpu / by[local, name].cpu,
+            "driver ms per task": 1000 * driver,
+            "driver ms per batch": 1000 * (_at_driver(few) - driver * few.tasks),
+            "all ms per task": 1000 * (most.cpu - few.cpu) / tasks,
+        }
+    return result
+
+
+def _at_driver(costs: Costs) -> float:
+    return sum(costs.batch[name] for name in CLASSES[:3])
+
+
+def main() -> None:
+    parser = options.parser(__doc__)
+    parser.add_argument("--warm", type=int, default=30, help="batches that are not counted")
+    parser.add_argument("--batches", type=int, default=40, help="batches that are counted")
+    parser.add_argument("--tasks", type=int, default=16, help="tasks of the last kind")
+    parser.add_argument("--only", choices=PIPELINES, action="append", metavar="NAME")
+    given = parser.parse_args()
+    names = given.only or list(PIPELINES)
+    found = []
+    for costs in rows(names, given.tasks, given.warm, given.batches):
+        found.append(costs)
+        if not given.json:
+            _show(costs, header=len(found) == 1)
+    ratios = summary(found)
+    if given.json:
+        print(json.dumps({"rows": [vars(costs) for costs in found], "summary": ratios}))
+        return
+    print()
+    for name, values in ratios.items():
+        print(f"{name:>10}  " + ", ".join(f"{key} {value:.2f}" for key, value in values.items()))
+
+
+def _show(costs: Costs, *, header: bool) -> None:
+    if header:
+        print("CPU seconds until the first batch, and CPU milliseconds of each later batch")
+        classes = "".join(f"{name:>16}" for name in CLASSES)
+        print(f"{'':>32}{classes}{'all':>10}{'wall':>10}{'tasks':>7}{'load':>6}")
+    wall, load = (costs.first_seconds, 1000 * costs.batch_seconds), costs.load
+    for name, values, scale, text in (
+        ("first", costs.first, 1, ">16.2f"), ("batch", costs.batch, 1000, ">16.1f")
+    ):  # fmt: skip
+        numbers = "".join(format(scale * values[each], text) for each in CLASSES)
+        total = f"{scale * sum(values.values()):>10.1f}{wall[scale > 1]:>10.1f}"
+        last = f"{costs.tasks:>7.1f}{load:>6.1f}" if scale > 1 else ""
+        print(f"{costs.kind:>12}{costs.pipeline:>12}{name:>8}{numbers}{total}{last}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
