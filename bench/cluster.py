@@ -1,6 +1,10 @@
 """CPU seconds of pipelines on a standalone cluster of one and two workers, beside a local master.
 
-    ./dev bench cluster [--json] [--warm N] [--batches N] [--tasks N] [--only NAME]
+    ./dev bench cluster [--json] [--warm N] [--batches N] [--tasks N] [--only NAME] [--pairs]
+
+The ratio of a cluster falls with the number of batches, as each executor compiles its own code:
+`--only stateless --warm 500` shows that of a long run. `--pairs` leaves out the kinds beside the
+local master and two workers.
 
 One machine has all processes: a master and two workers of one core, each in a mount namespace of
 its own. On each kind of cluster one application runs the pipelines in turn: their batches have the
@@ -22,7 +26,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import options
 import psutil
@@ -225,39 +228,39 @@ def _batches(state: Path) -> int:
     return max(numbers, default=-1) + 1
 
 
-def rows(names: Sequence[str], tasks: int, warm: int, batches: int) -> Iterator[Costs]:
+def rows(names: Sequence[str], of: Sequence[Kind], warm: int, batches: int) -> Iterator[Costs]:
     """Yields the costs of the pipelines on each kind of cluster."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
         hidden = Path(scratch, "hidden")
         hidden.mkdir()
         with SparkCluster(hidden) as cluster:
-            for number, kind in enumerate(kinds(tasks)):
+            for number, kind in enumerate(of):
                 directory = Path(scratch, str(number))
                 directory.mkdir()
                 yield from Application(directory, kind, cluster, names).costs(warm, batches)
 
 
-def summary(found: Sequence[Costs]) -> dict[str, Any]:
-    """Returns the ratios to the local master, and the costs of a task and of the rest of a batch.
+def summary(found: Sequence[Costs]) -> dict[str, dict[str, float]]:
+    """Returns the ratios to the local master and the costs of tasks, by pipeline.
 
-    They are those of the driver's JVM and of all processes, by a line through the batches of few
-    and of many tasks.
+    The costs are those of a line through the batches of two workers with few and with many tasks.
     """
-    by = {(costs.kind, costs.pipeline): costs for costs in found}
-    kinds_, pipelines = (list(dict.fromkeys(each)) for each in zip(*by, strict=True))
-    local, one, two, many = kinds_
-    result: dict[str, Any] = {}
-    for name in pipelines:
-        few, most = by[two, name], by[many, name]
-        tasks = most.tasks - few.tasks
-        driver = (_at_driver(most) - _at_driver(few)) / tasks
-        result[name] = {
-            f"{one} to {local}": by[one, name].cpu / by[local, name].cpu,
-            f"{two} to {local}": few.cpu / by[local, name].cpu,
-            "driver ms per task": 1000 * driver,
-            "driver ms per batch": 1000 * (_at_driver(few) - driver * few.tasks),
-            "all ms per task": 1000 * (most.cpu - few.cpu) / tasks,
+    result: dict[str, dict[str, float]] = {}
+    for name in dict.fromkeys(costs.pipeline for costs in found):
+        local, *clusters = (costs for costs in found if costs.pipeline == name)
+        values = result[name] = {
+            f"{each.kind} to {local.kind}": each.cpu / local.cpu
+            for each in clusters
+            if each.tasks < 2 * local.tasks
         }
+        few, many = clusters[-2:] if len(clusters) > 1 else (local, local)
+        if many.tasks < 2 * few.tasks:
+            continue
+        tasks = many.tasks - few.tasks
+        driver = 1000 * (_at_driver(many) - _at_driver(few)) / tasks
+        values["driver ms per task"] = driver
+        values["driver ms per batch"] = 1000 * _at_driver(few) - driver * few.tasks
+        values["all ms per task"] = 1000 * (many.cpu - few.cpu) / tasks
     return result
 
 
@@ -267,14 +270,17 @@ def _at_driver(costs: Costs) -> float:
 
 def main() -> None:
     parser = options.parser(__doc__)
-    parser.add_argument("--warm", type=int, default=30, help="batches that are not counted")
+    parser.add_argument("--warm", type=int, default=100, help="batches that are not counted")
     parser.add_argument("--batches", type=int, default=40, help="batches that are counted")
     parser.add_argument("--tasks", type=int, default=16, help="tasks of the last kind")
     parser.add_argument("--only", choices=PIPELINES, action="append", metavar="NAME")
+    parser.add_argument("--pairs", action="store_true", help="local master and two workers only")
     given = parser.parse_args()
+    of = kinds(given.tasks)
+    of = (of[0], of[2]) if given.pairs else of
     names = given.only or list(PIPELINES)
     found = []
-    for costs in rows(names, given.tasks, given.warm, given.batches):
+    for costs in rows(names, of, given.warm, given.batches):
         found.append(costs)
         if not given.json:
             _show(costs, header=len(found) == 1)

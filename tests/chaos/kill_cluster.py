@@ -109,7 +109,7 @@ class Losses:
         return self.process
 
     def _one(self) -> Worker:
-        return self.cluster.workers[self.dice.choice(HOSTS)]
+        return self.cluster.workers[self.dice.choice(list(HOSTS))]
 
     def _kill_executors(self) -> None:
         for worker in self.cluster.workers.values():

@@ -22,7 +22,8 @@ from servers.server import Server, free_port
 
 _MEMORY = "-Xmx256m"
 _DISK = 64 << 20
-HOSTS = ("node-a", "node-b")
+HOSTS = {"node-a": "127.0.0.2", "node-b": "127.0.0.3"}
+"""The workers and their addresses. Executors of one address read the disk of each other."""
 
 
 class _Daemon(Server):
@@ -32,13 +33,14 @@ class _Daemon(Server):
     registered: str
     """The text in the log of a daemon that is ready."""
     variables: Mapping[str, str] = {}
+    address = "127.0.0.1"
 
     def java(self, class_: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
         """The command that starts a class of Spark."""
         jars = f"{spark_home()}/jars/*"
         java = program("java", "openjdk-17-jre-headless")
         flags = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", _MEMORY, *flags]
-        return [java, *flags, "-cp", jars, class_, "--host", "127.0.0.1", *arguments]
+        return [java, *flags, "-cp", jars, class_, "--host", self.address, *arguments]
 
     def start(self) -> None:
         self.log.write_bytes(b"")
@@ -52,7 +54,7 @@ class _Daemon(Server):
         return {
             "SPARK_HOME": str(spark_home()),
             "SPARK_SCALA_VERSION": "2.13",
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_IP": self.address,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             **self.variables,
         }
@@ -77,6 +79,7 @@ class Worker(_Daemon):
     def __init__(self, host: str, master: str, hidden: Path) -> None:
         super().__init__()
         self._host, self._master, self._hidden = host, master, hidden
+        self.address = HOSTS[host]
         local = {"SPARK_LOCAL_DIRS": str(hidden / "local")}
         self.variables = {"PYTHONPATH": str(hidden), **local}
 
