@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 import traceback
@@ -132,7 +133,9 @@ def ends(call: Callable[[], T]) -> T:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(SECONDS)
-    assert not thread.is_alive(), f"still waiting after {SECONDS} s"
+    if thread.is_alive():
+        stack = traceback.format_stack(sys._current_frames()[thread.ident or 0])
+        raise AssertionError(f"still waiting after {SECONDS} s\n{''.join(stack)}")
     if errors:
         raise errors[0]
     return found[0]

@@ -16,7 +16,7 @@ import pytest
 from crossing import by_hand, hostile, systems
 from crossing.hostile import quoted
 from database_tables import read, write
-from interruptions import Interruptions, check_table
+from interruptions import Interruptions, check_table, ends
 from penstock.connectors.jdbc import JdbcSink, JdbcSource
 from penstock.connectors.jdbc.connection import JdbcConnection
 from penstock.core.errors import OptionError, Permanent, Transient
@@ -347,6 +347,16 @@ def test_interrupted_connections(
         check = Interruptions(gate, PASSWORD)
         given = check.through(make("postgresql").options, table="t", timeout="1s")
         check_table(check, JdbcSink, JdbcSource, given, looks_up=False)
+
+
+def test_a_login_without_a_response_is_transient(make: Any, postgres: Postgres) -> None:
+    request_of_tls_and_answer = 8 + 1
+    with Gate(postgres.port) as gate:
+        db = make("postgresql")
+        db.options = Interruptions(gate, PASSWORD).through(db.options, timeout="1s")
+        gate.after(request_of_tls_and_answer, gate.pause)
+        with pytest.raises(Transient, match="attempt timed out"):
+            ends(lambda: db("SELECT 1"))
 
 
 def test_a_limit_of_connections_is_transient(make: Any, postgres: Postgres) -> None:

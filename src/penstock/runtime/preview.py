@@ -24,7 +24,8 @@ from penstock.engine.start import StartedQuery, Until, start
 from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
 from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import isolate_state
-from penstock.runtime.capture import Capture, capture_nodes
+from penstock.runtime.capture import capture_nodes
+from penstock.runtime.capture_sink import Capture
 from penstock.runtime.cluster import reports_of
 from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose

@@ -55,6 +55,8 @@ class JdbcDialect(Dialect):
     """Whether the system knows CREATE TABLE IF NOT EXISTS."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the driver by default."""
+    login_timeout: str | None = None
+    """The property with the seconds of a login, of a driver that ignores that of DriverManager."""
     system_properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the JVM for the driver."""
     shutdown: str | None = None
@@ -140,7 +142,8 @@ _POSTGRES = JdbcDialect(
     ),
     upserts="statement", key_types={},
     # Texts are converted to the types of columns, such as uuid and jsonb.
-    properties={"stringtype": "unspecified"}, max_name=63, name_unit="bytes",
+    properties={"stringtype": "unspecified"}, login_timeout="loginTimeout", max_name=63,
+    name_unit="bytes",
 )  # fmt: skip
 _MYSQL = JdbcDialect(
     _types(

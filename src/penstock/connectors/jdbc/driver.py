@@ -43,12 +43,14 @@ class Driver:
         system = java_class("java.lang.System")
         for name, value in dialect.system_properties.items():
             system.setProperty(name, value)
+        seconds = math.ceil(self._config.connect_seconds)
+        java_class("java.sql.DriverManager").setLoginTimeout(seconds)
+        defaults = dict(dialect.properties)
+        if dialect.login_timeout is not None:
+            defaults[dialect.login_timeout] = str(seconds)
         properties = java_class("java.util.Properties")()
-        for name, value in {**dialect.properties, **self._config.driver_properties()}.items():
+        for name, value in {**defaults, **self._config.driver_properties()}.items():
             properties.setProperty(name, value)
-        java_class("java.sql.DriverManager").setLoginTimeout(
-            math.ceil(self._config.connect_seconds)
-        )
         client = self._driver.connect(self._config.url, properties)
         if client is None:
             raise self._wrong_url()

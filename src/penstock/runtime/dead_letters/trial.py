@@ -16,7 +16,7 @@ from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, wri
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.runtime.capture import Capture
+from penstock.runtime.capture_sink import Capture
 from penstock.runtime.dead_letters.dead_letter import DeadLetter
 from penstock.runtime.dead_letters.replay import Replay
 from penstock.runtime.dead_letters.replayable import select_replayable
