@@ -33,6 +33,8 @@ from cluster_work import PIPELINES, PROGRAM, SOURCE
 from measure import Failed
 from running import Running
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 from servers.spark import SparkCluster
 
 CLASSES = ("driver JVM", "driver Python", "helpers", "executor JVM", "executor Python", "daemons")
