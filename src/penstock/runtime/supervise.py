@@ -288,10 +288,10 @@ class Supervisor:
             self.metrics.late.setdefault(started.query.name, LateCount(late is not None, nodes))
 
     def _poll_query(self, run: QueryRun) -> None:
-        cause = run.poll()
+        ended = not run.done and not run.started.spark.isActive
+        cause = (stopped_error(self.session) if ended else None) or run.poll()
         if cause is not None:
-            name = run.query.name
-            error = stopped_error(self.session) or diagnose(self.plan, run.query, cause)
+            error, name = diagnose(self.plan, run.query, cause), run.query.name
             if error.code == CHANGED_SCHEMA:
                 self._has_changed_schema = True
                 run.end()
