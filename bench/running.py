@@ -44,6 +44,10 @@ class Running:
                 each.kill()
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def check(self) -> None:
         """Raises Failed if it has ended."""
         if self._process.poll() is not None:

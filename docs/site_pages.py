@@ -32,6 +32,7 @@ SECTIONS = {
     "Operation": (
         "docs/howto/server.md", "docs/howto/service.md", "docs/howto/backup.md",
         "docs/howto/monitoring.md", "docs/howto/cluster.md",
+        "docs/how-far-it-scales.md",
     ),
     "Other tools": (
         "docs/howto/arkflow.md", "docs/howto/arroyo.md", "docs/howto/control-planes.md",

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +25,7 @@ from servers.spark import SparkCluster
 from servers.web import Web
 
 pytestmark = pytest.mark.spark
+ROOT = Path(__file__).parents[2]
 
 TOTALS = """\
 name: totals
@@ -132,6 +137,42 @@ def executor():
         pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
     return pid
 """
+LOSSES = """\
+name: losses
+runtime: {master: "MASTER", state: STATE, restart: {backoff: 100ms}}
+sources:
+  in:
+    type: files
+    path: in/*.json
+    order: name
+    max_files: 1
+    format: json
+    schema: n INT
+transforms:
+  held:
+    type: python
+    from: in
+    per: row
+    schema: n INT
+    code: |
+      import time
+      from pathlib import Path
+
+      def transform(row):
+          if row["n"] % 100 == 50:
+              Path("HELD", f"held-{row['n'] // 100}").touch()
+              while not Path("HELD", f"go-{row['n'] // 100}").exists():
+                  time.sleep(0.02)
+          return row
+  totals:
+    type: sql
+    sql: SELECT n % 3 AS k, count(*) AS n, sum(n) AS total FROM held GROUP BY ALL
+sinks:
+  rows: {type: files, from: held, path: out, format: json}
+  table:
+    {type: sqlite, from: totals, path: totals.db, table: totals, mode: upsert, primary_key: [k]}
+"""
+"""A pipeline of a batch for each loss. Each task waits in the middle of its rows."""
 BAD = 10
 GOOD = [number for number in range(300) if number % 30]
 GROUP_ROWS = {f"name{d}": (10, 80, 8) for d in range(5)}
@@ -194,6 +235,7 @@ def directory(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFact
         "refused/totals": (TOTALS, {}),
         "refused/rows": (ROWS, {"OUT": f"{hidden}/out"}),
         "hidden/rows": (ROWS, {}),
+        "losses/losses": (LOSSES, {"STATE": "state", "HELD": str(directory / "losses")}),
         "local/rows": (ROWS, {"MASTER": "local[2]", "STATE": "state"}),
     }
     for name, (text, values) in files.items():
@@ -243,6 +285,7 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
     commands = [
         "run shared/totals.yaml --until-caught-up", "dead list shared/totals.yaml",
         "run refused/totals.yaml", "run refused/rows.yaml",
+        "run losses/losses.yaml", "dead list losses/losses.yaml --json",
         "run hidden/rows.yaml", "status hidden/rows.yaml --json",
         f"dead list hidden/rows.yaml {ALL}",
     ]  # fmt: skip
@@ -257,7 +300,93 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
         write,
         ["run", "hidden/rows.yaml", "--fresh"],
     ]
-    return {" ".join(done.args[1:]): done for done in _perform(directory, words)}
+    words.insert(0, deployed_run(directory / "visits", spark_cluster.url))
+    losses = Losses(spark_cluster, directory / "losses")
+    losses.write_input()
+    with ThreadPoolExecutor(1) as thread:
+        suffered = thread.submit(losses.suffer)
+        try:
+            done = _perform(directory, words)
+        finally:
+            losses.ended.set()
+        suffered.result()
+    return {" ".join(each.args[1:]): each for each in done}
+
+
+def deployed_run(directory: Path, master: str) -> list[str]:
+    """Returns the last command of the script that `penstock deploy` prints for the page's pipeline.
+
+    The port of its metrics is a free one.
+    """
+    directory.mkdir()
+    page = (ROOT / "docs/howto/cluster.md").read_text()
+    block = re.search(r"```yaml title=visits.yaml\n(.*?)```", page, re.DOTALL)
+    assert block is not None
+    (directory / "visits.yaml").write_text(block[1])
+    deploy = ["deploy", "standalone", "visits/visits.yaml", "--master", master]
+    sizes = ["--executors", "2", "--cores", "1", "--memory", "512m"]
+    state = str(directory / "state")
+    done = CommandLine()(directory.parent, *deploy, "--state", state, *sizes)
+    assert done.returncode == 0, done.stderr
+    script = done.stdout[done.stdout.index("\npenstock run") :]
+    return [*shlex.split(script.replace("\\\n", " "))[1:-2], "--listen", "0"]
+
+
+class Losses:
+    """Losses of the cluster in the middle of a batch, each in a batch of its own."""
+
+    def __init__(self, cluster: SparkCluster, directory: Path) -> None:
+        self._cluster, self._directory = cluster, directory
+        self.ended = threading.Event()
+        self.all: tuple[Callable[[], None], ...] = (
+            self._master, self._executors, self._disks
+        )  # fmt: skip
+
+    def write_input(self) -> None:
+        """Writes a file for each loss, of which one line is damaged."""
+        (self._directory / "in").mkdir()
+        for number in range(len(self.all)):
+            lines = [json.dumps({"n": n}) for n in range(100 * number, 100 * number + 100)]
+            lines[7] = "{damaged"
+            (self._directory / f"in/{number}.json").write_text("\n".join(lines))
+
+    def suffer(self) -> None:
+        """Has each loss while a task waits, and then lets the task proceed."""
+        for number, loss in enumerate(self.all):
+            self._await(lambda number=number: (self._directory / f"held-{number}").exists())
+            loss()
+
+    def _go(self, number: int) -> None:
+        (self._directory / f"go-{number}").touch()
+
+    def _master(self) -> None:
+        """The batch ends without the master, which then starts again."""
+        self._cluster.master.kill()
+        self._go(0)
+        self._await(lambda: any(self._state.glob("checkpoints/*/commits/0")))
+        self._cluster.master.start()
+
+    def _executors(self) -> None:
+        for worker in self._cluster.workers.values():
+            worker.signal_executors(signal.SIGKILL)
+        self._go(1)
+
+    def _disks(self) -> None:
+        """The disks of executors are full until a query is started again because of it."""
+        for worker in self._cluster.workers.values():
+            worker.fill_disk()
+        self._go(2)
+        self._await(lambda: "is full" in (self._state / "status.json").read_text())
+        for worker in self._cluster.workers.values():
+            worker.free_disk()
+
+    @property
+    def _state(self) -> Path:
+        return self._directory / "state" / "losses"
+
+    def _await(self, is_true: Callable[[], bool]) -> None:
+        while not is_true():
+            assert not self.ended.wait(0.02), "the run ended before all losses"
 
 
 def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
@@ -296,6 +425,27 @@ def test_groups_of_a_stream_require_a_shared_state_directory(
     assert 'transform "totals" (type: sql) keeps the state of a query' in done.stderr
     assert re.search("executor on node-[ab], driver on ", done.stderr)
     assert not (directory / "refused/totals.db").exists()
+
+
+def test_the_command_of_a_deployment(ran: dict[str, Done], directory: Path) -> None:
+    (done,) = (each for words, each in ran.items() if "visits.yaml" in words)
+    assert done.returncode == 0, done.stderr
+    rows = _rows(directory / "visits/out")
+    assert sum(row["visits"] for row in rows) == 1000 and len(rows) == 3
+    assert (directory / "visits/state/visits").is_dir()
+
+
+def test_losses_in_the_middle_of_batches(ran: dict[str, Done], directory: Path) -> None:
+    done = ran["run losses/losses.yaml"]
+    assert done.returncode == 0, done.stderr
+    numbers = [n for n in range(300) if n % 100 != 7]
+    assert sorted(row["n"] for row in _rows(directory / "losses/out")) == numbers
+    with closing(sqlite3.connect(directory / "losses/totals.db")) as database:
+        totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
+    keys = [[n for n in numbers if n % 3 == key] for key in range(3)]
+    assert totals == {key: (len(group), sum(group)) for key, group in enumerate(keys)}
+    assert _dead_letters(ran["dead list losses/losses.yaml --json"]).total() == 3
+    assert "code=disk-full" in done.stderr
 
 
 def test_a_sink_of_files_requires_a_shared_path(ran: dict[str, Done]) -> None:

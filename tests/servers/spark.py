@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from typing import Self
 
+import psutil
 import pytest
 
 from penstock.core.java import spark_home
@@ -19,7 +21,9 @@ from servers.install import program, unavailable
 from servers.server import Server, free_port
 
 _MEMORY = "-Xmx256m"
-HOSTS = ("node-a", "node-b")
+_DISK = 64 << 20
+HOSTS = {"node-a": "127.0.0.2", "node-b": "127.0.0.3"}
+"""The workers and their addresses. Executors of one address read the disk of each other."""
 
 
 class _Daemon(Server):
@@ -29,13 +33,18 @@ class _Daemon(Server):
     registered: str
     """The text in the log of a daemon that is ready."""
     variables: Mapping[str, str] = {}
+    address = "127.0.0.1"
 
-    def java(self, class_: str, *arguments: str) -> list[str]:
+    def java(self, class_: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
         """The command that starts a class of Spark."""
         jars = f"{spark_home()}/jars/*"
         java = program("java", "openjdk-17-jre-headless")
-        flags = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", _MEMORY]
-        return [java, *flags, "-cp", jars, class_, "--host", "127.0.0.1", *arguments]
+        flags = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", _MEMORY, *flags]
+        return [java, *flags, "-cp", jars, class_, "--host", self.address, *arguments]
+
+    def start(self) -> None:
+        self.log.write_bytes(b"")
+        super().start()
 
     def ready(self) -> None:
         if self.registered not in self.log.read_text(errors="replace"):
@@ -45,8 +54,7 @@ class _Daemon(Server):
         return {
             "SPARK_HOME": str(spark_home()),
             "SPARK_SCALA_VERSION": "2.13",
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(self.directory.path / "local"),
+            "SPARK_LOCAL_IP": self.address,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             **self.variables,
         }
@@ -57,18 +65,48 @@ class _Master(_Daemon):
     registered = "I have been elected leader"
 
     def command(self) -> Sequence[str]:
+        """The command of a master that knows its applications when it is started again."""
         ports = ["--port", str(self.port), "--webui-port", "0"]
-        return self.java("org.apache.spark.deploy.master.Master", *ports)
+        recovery = {"Mode": "FILESYSTEM", "Directory": self.directory.path / "recovery"}
+        flags = [f"-Dspark.deploy.recovery{name}={value}" for name, value in recovery.items()]
+        return self.java("org.apache.spark.deploy.master.Master", *ports, flags=flags)
 
 
-class _Worker(_Daemon):
+class Worker(_Daemon):
     name = "spark-worker"
     registered = "Successfully registered with master"
 
     def __init__(self, host: str, master: str, hidden: Path) -> None:
         super().__init__()
         self._host, self._master, self._hidden = host, master, hidden
-        self.variables = {"PYTHONPATH": str(hidden)}
+        self.address = HOSTS[host]
+        local = {"SPARK_LOCAL_DIRS": str(hidden / "local")}
+        self.variables = {"PYTHONPATH": str(hidden), **local}
+
+    def executors(self) -> list[psutil.Process]:
+        """The Java processes of executors that are alive."""
+        try:
+            children = psutil.Process(self.process.pid).children()
+        except psutil.NoSuchProcess:
+            return []
+        return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+
+    def signal_executors(self, number: signal.Signals) -> None:
+        """Sends a signal to the executors and their Python workers."""
+        for executor in self.executors():
+            for process in (executor, *executor.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(number)
+
+    def fill_disk(self) -> None:
+        """Leaves no space in the file system of `hidden`, where executors have their files."""
+        with suppress(OSError), self.path("filler").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 16))
+
+    def free_disk(self) -> None:
+        """Ends the effect of `fill_disk`."""
+        self.path("filler").unlink()
 
     def path(self, name: str) -> Path:
         """Returns the path by which other processes reach a file in the `hidden` of this worker."""
@@ -81,7 +119,9 @@ class _Worker(_Daemon):
         class_ = "org.apache.spark.deploy.worker.Worker"
         java = shlex.join(self.java(class_, *sizes, *work, self._master))
         hidden = shlex.quote(str(self._hidden))
-        script = f"hostname {self._host} && mount -t tmpfs tmpfs {hidden} && exec {java}"
+        script = (
+            f"hostname {self._host} && mount -t tmpfs -o size={_DISK} tmpfs {hidden} && exec {java}"
+        )
         return [*namespace(), "sh", "-c", script]
 
 
@@ -97,16 +137,21 @@ class SparkCluster:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            master = stack.enter_context(_Master(free_port()))
-            self.url = f"spark://127.0.0.1:{master.port}"
+            self.master = stack.enter_context(_Master(free_port()))
+            self.url = f"spark://127.0.0.1:{self.master.port}"
             self.workers = {
-                host: stack.enter_context(_Worker(host, self.url, self.hidden)) for host in HOSTS
+                host: stack.enter_context(Worker(host, self.url, self.hidden)) for host in HOSTS
             }
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def daemons(self) -> Sequence[Server]:
+        """The master and the workers."""
+        return (self.master, *self.workers.values())
 
 
 @cache

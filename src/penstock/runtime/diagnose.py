@@ -25,8 +25,11 @@ _QUOTED = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)[^\n]*==\n([^\n
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _TRANSIENT = (
     "ExecutorLostFailure", "Connection reset", "Broken pipe", "worker exited unexpectedly",
-    "Python worker failed to connect", "java.io.OptionalDataException",
+    "Python worker failed to connect", "java.io.OptionalDataException", "FetchFailedException",
+    "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "Failed to get broadcast_",
 )  # fmt: skip
+"""Errors of lost processes: also of rows of a shuffle, of a checkpoint, or of a broadcast there."""
+_ON_EXECUTOR = re.compile(r"\((\S+ executor \d+)\): .*(?:No space left|quota exceeded)")
 
 
 def diagnose(plan: Plan, query: Query, error: BaseException) -> PenstockError:
@@ -119,6 +122,12 @@ def _only_relation(plan: Plan, query: Query) -> Node | None:
 
 
 def _text_error(plan: Plan, query: Query, text: str) -> PenstockError:
+    if (found := _ON_EXECUTOR.search(text)) is not None:
+        return Transient(
+            f'query "{query.name}": a disk of {found[1]} is full',
+            code="disk-full",
+            hint="Free disk space there.",
+        )
     if "No space left on device" in text or "Disk quota exceeded" in text:
         return StateError(
             f"a disk is full, probably the disk of {plan.state}",

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 
 from pyspark.sql import SparkSession
 
-from penstock.core.errors import OutputClosed, PenstockError
+from penstock.core.errors import OutputClosed, PenstockError, Transient
 from penstock.core.log import Log
 from penstock.engine.build import Builder
 from penstock.engine.checkpoints.state_storage import QueryStorage
 from penstock.engine.derivation import Analysis
 from penstock.engine.sources.source_readers import CHANGED_SCHEMA
+from penstock.engine.spark_session.cluster import LostExecutors
+from penstock.engine.spark_session.spark_failure import stopped_error
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
@@ -73,6 +75,7 @@ class Supervisor:
         self.failing_sinks = FailingSinks(plan, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.retained_logs = RetainedLogs(log)
+        self.executors = LostExecutors(session, log)
         self.listener = Listener(plan, metrics, self.collector.read)
         self.side_outputs = SideOutputs(plan, metrics, log)
         self.query_runs: list[QueryRun] = []
@@ -219,8 +222,18 @@ class Supervisor:
         if self.periodic_work.is_due():
             self._poll_receivers()
             self.periodic_work.tick(self.query_runs)
+            self._check_executors()
             if self.on_tick is not None:
                 self.on_tick()
+
+    def _check_executors(self) -> None:
+        """Ends the run if its batches wait for executors and there are none."""
+        waits = any(run.active and not run.is_idle() for run in self.query_runs)
+        try:
+            self.executors.check(waits=waits)
+        except Transient:
+            self.stop.immediate.set()
+            raise
 
     def _poll_receivers(self) -> None:
         for name, error in self.receivers.poll():
@@ -275,7 +288,8 @@ class Supervisor:
             self.metrics.late.setdefault(started.query.name, LateCount(late is not None, nodes))
 
     def _poll_query(self, run: QueryRun) -> None:
-        cause = run.poll()
+        ended = not run.done and not run.started.spark.isActive
+        cause = (stopped_error(self.session) if ended else None) or run.poll()
         if cause is not None:
             error, name = diagnose(self.plan, run.query, cause), run.query.name
             if error.code == CHANGED_SCHEMA:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 from socketserver import BaseRequestHandler
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark import accumulators
@@ -12,7 +14,7 @@ from pyspark import accumulators
 from penstock.core.errors import ConnectError, PenstockError, Transient
 from penstock.engine.spark_session import spark_failure
 from penstock.engine.spark_session.silence import silence_accumulators
-from penstock.engine.spark_session.spark_failure import await_master, start_error
+from penstock.engine.spark_session.spark_failure import await_master, start_error, stopped_error
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +105,14 @@ def test_reason_of_a_failed_start(error: Exception, log: str, reason: str) -> No
     assert failure.message == f"cannot start Spark with master yarn: {reason}"
     assert failure.hint == "See spark.log."
     assert type(start_error("local[2,4]", error, log, None)) is PenstockError
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_spark_that_another_program_has_stopped(stopped: bool) -> None:
+    context = SimpleNamespace(isStopped=lambda: stopped)
+    session: Any = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
+    error = stopped_error(session)
+    assert (error.code if error else None) == ("spark-stopped" if stopped else None)
 
 
 class Handler(BaseRequestHandler):

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from penstock import app
+from penstock.core.errors import Transient
 from penstock.runtime.diagnose import diagnose
 
 PIPELINE = """\
@@ -71,3 +72,41 @@ def test_an_expression_without_a_quote_is_an_error_of_the_query(tmp_path: Path) 
     assert str(found.message) == 'query "counts": Division by zero.'
     assert found.code == "divide-by-zero"
     assert found.where == plan.nodes["counts"].where
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("ResultStage 6 has failed the maximum allowable number of times: 4. Most recent failure "
+         "reason: org.apache.spark.shuffle.FetchFailedException", "lost-worker", "lost a worker"),
+        ("[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_464_0 not found!",
+         "lost-worker", "lost a worker"),
+        ("Task 0 in stage 2.1 failed 4 times, most recent failure: Lost task 0.3 in stage 2.1 "
+         "(TID 17) (node-b executor 0): java.io.IOException: No space left on device",
+         "disk-full", "a disk of node-b executor 0 is full"),
+    ],
+)  # fmt: skip
+def test_failures_of_executors_are_retried(
+    tmp_path: Path, text: str, code: str, message: str
+) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    plan = app.plan(path)
+    failure = f"org.apache.spark.SparkException: Job aborted due to stage failure: {text}"
+    found = diagnose(plan, plan.queries[0], PySparkException(failure))
+    assert isinstance(found, Transient) and found.policy.retried
+    assert found.code == code and message in found.message
+
+
+def test_a_full_disk_of_the_driver_is_not_retried(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    plan = app.plan(path)
+    for text in (
+        "java.io.IOException: No space left on device",
+        "Lost task 0.3 in stage 2.1 (TID 17) (localhost executor driver): java.io.IOException: "
+        "No space left on device",
+    ):
+        found = diagnose(plan, plan.queries[0], PySparkException(text))
+        assert found.code == "disk-full" and not found.policy.retried
+        assert str(plan.state) in found.message

@@ -75,6 +75,36 @@ def await_executors(session: SparkSession, log: Log) -> None:
         time.sleep(_POLL_SECONDS)
 
 
+class LostExecutors:
+    """The time that a run has been without executors, for which Spark waits without an end."""
+
+    def __init__(self, session: SparkSession, log: Log) -> None:
+        self._session, self._log = session, log
+        self._is_local = is_local(session)
+        self._since = self._warned = time.monotonic()
+
+    def check(self, *, waits: bool) -> None:
+        """Raises Transient after `START_TIMEOUT` without an executor, and warns before.
+
+        `waits` is whether a batch waits for executors. Between batches a cluster may end them.
+        """
+        if self._is_local:
+            return
+        now = time.monotonic()
+        if not waits or registered_executors(self._session) > 0:
+            self._since = self._warned = now
+        elif now - self._since >= START_TIMEOUT:
+            raise Transient(
+                f"the run has had no executor for {START_TIMEOUT:.0f} s",
+                code="no-executors",
+                hint="Run again; the run resumes. A master that starts again knows the "
+                "applications before only with spark.deploy.recoveryMode.",
+            )
+        elif now - self._warned >= WAIT_SECONDS:
+            self._warned = now
+            self._log.warning("all executors are lost", seconds=round(now - self._since))
+
+
 def registered_executors(session: SparkSession) -> int:
     """Returns the number of registered executors. Spark counts the driver, too."""
     java: Any = session

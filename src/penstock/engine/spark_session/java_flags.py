@@ -11,6 +11,17 @@ from penstock.core.units import byte_count
 
 QUICK = "-XX:TieredStopAtLevel=1"
 """Only the C1 compiler, which is faster in a run of seconds."""
+LATE = (
+    "-XX:Tier3InvocationThreshold=1000",
+    "-XX:Tier3MinInvocationThreshold=500",
+    "-XX:Tier3CompileThreshold=10000",
+    "-XX:Tier3BackEdgeThreshold=100000",
+    "-XX:Tier4InvocationThreshold=200000",
+    "-XX:Tier4MinInvocationThreshold=100000",
+    "-XX:Tier4CompileThreshold=500000",
+    "-XX:Tier4BackEdgeThreshold=5000000",
+)
+"""The C2 compiler only after millions of rows."""
 _STACK = "16m"
 """The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
 _SMALL_HEAP = 4 * 2**30
@@ -57,12 +68,14 @@ def heap_flags(heap: int) -> list[str]:
 def executor_flags(conf: Mapping[str, str], is_quick: bool) -> list[str]:
     """Returns the default flags of executors, which those in the settings of a user follow.
 
-    A second collector would be an error of Java.
+    A second collector would be an error of Java. Each executor compiles the same methods, and runs
+    only its share of the tasks: with the thresholds of Java the C2 compiler takes more than half of
+    the CPU of an executor in the first hundred batches.
     """
     heap = 0
     with suppress(ValueError):  # Spark reports the wrong size.
         heap = byte_count(conf.get("spark.executor.memory", "1g"))
-    flags = [*heap_flags(heap), *([QUICK] if is_quick else [])]
+    flags = [*heap_flags(heap), *([QUICK] if is_quick else LATE)]
     if _COLLECTOR.search(conf.get("spark.executor.extraJavaOptions", "")):
         flags = [flag for flag in flags if not _COLLECTOR.match(flag)]
     return flags

@@ -21,7 +21,7 @@ from penstock.core.java import Choice, spark_home
 from penstock.core.units import byte_count
 from penstock.engine.spark_session.classcache import ClassCache
 from penstock.engine.spark_session.descriptors import require_descriptors
-from penstock.engine.spark_session.java_flags import QUICK, heap_flags, spark_flags
+from penstock.engine.spark_session.java_flags import LATE, QUICK, heap_flags, spark_flags
 from penstock.engine.spark_session.jvm_log import log_settings
 from penstock.engine.workers.scratch import Scratch
 
@@ -34,16 +34,7 @@ _CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
 Length = Literal["seconds", "minutes", "endless"]
 _COMPILERS: dict[Length, tuple[str, ...]] = {
     "seconds": (QUICK, "-XX:ReservedCodeCacheSize=240m"),
-    "minutes": (
-        "-XX:Tier3InvocationThreshold=1000",
-        "-XX:Tier3MinInvocationThreshold=500",
-        "-XX:Tier3CompileThreshold=10000",
-        "-XX:Tier3BackEdgeThreshold=100000",
-        "-XX:Tier4InvocationThreshold=200000",
-        "-XX:Tier4MinInvocationThreshold=100000",
-        "-XX:Tier4CompileThreshold=500000",
-        "-XX:Tier4BackEdgeThreshold=5000000",
-    ),
+    "minutes": LATE,
     "endless": (),
 }
 """Only the C1 compiler; C2 after millions of rows; the defaults of Java.

@@ -8,10 +8,13 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConnectError, PenstockError, Transient
 from penstock.core.text import shorten
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ATTEMPTS = 3
 PAUSE = 1.0
@@ -69,6 +72,22 @@ def end_of_java_error(log_file: Path | None) -> PenstockError:
         "Spark's Java process has ended during the run",
         code="java-ended",
         hint="Run again; the run resumes. If memory was exhausted, change runtime.memory." + place,
+    )
+
+
+def stopped_error(session: SparkSession) -> PenstockError | None:
+    """Returns the error of a run whose Spark was stopped, by a master or another program.
+
+    None while Spark runs.
+    """
+    java: Any = session
+    if not java._jsc.sc().isStopped():
+        return None
+    return PenstockError(
+        "Spark was stopped during the run",
+        code="spark-stopped",
+        hint="Run again; the run resumes. A cluster stops an application that was removed, or "
+        "whose executors cannot start: spark.log in the state directory has the reason.",
     )
 
 
