@@ -206,6 +206,55 @@ def test_rejected_rows_are_found_among_the_others(options: dict[str, Any], db: C
     assert db("SELECT count(*) FROM t") == [(100,)]
 
 
+@pytest.mark.parametrize("bad", [[], [70, 200, 321, 400, 500, 600, 700], [70, 900]])
+def test_many_rows_are_loaded_as_they_are_inserted(
+    options: dict[str, Any], db: Client, bad: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch is written by LOAD DATA and by INSERT, with the same rows and dead letters."""
+    columns = pa.schema(
+        [("id", pa.int32()), ("name", pa.string()), ("parent", pa.int32()), ("wall", LOCAL),
+         ("u", pa.int64()), ("d", pa.float64()), ("price", pa.decimal128(9, 4)),
+         ("day", pa.date32()), ("flag", pa.bool_())]
+    )  # fmt: skip
+    names = ["\\", "\\N", "\t", "\n", "\\t", "a\r\n", "\0", "'\"", " x ", "", "é\U0001f600", "NULL"]
+    rows: list[dict[str, Any]] = [
+        {"id": n, "name": f"{n}{names[n % len(names)]}", "u": n * 2**21 if n else None,
+         "wall": dt.datetime(1 + n * 7, 1, 2, 3, 4, 5, 678000),
+         "d": n / 7 * 10.0 ** (n % 600 - 300),
+         "price": Decimal(n).scaleb(-2), "day": dt.date(9999 - n, 2, 3), "flag": n % 3 == 0}
+        for n in range(1100)
+    ]  # fmt: skip
+    changes: dict[int, dict[str, Any]] = {
+        70: {"name": None}, 200: {"name": "bad"}, 321: {"name": "much too long for it"},
+        400: {"parent": 7}, 500: {"id": 1}, 600: {"u": -1}, 700: {"price": Decimal("1.234")},
+        900: {"id": 2000},
+    }  # fmt: skip
+    for number in bad:
+        rows[number] |= changes[number]
+    found = {}
+    for number, (name, least) in enumerate((("loaded", 1000), ("inserted", 10**6))):
+        monkeypatch.setattr("penstock.connectors.mysql.loading.MIN_ROWS", least)
+        db(
+            "CREATE TABLE IF NOT EXISTS parent (id int PRIMARY KEY)",
+            f"CREATE TABLE {name} (id int PRIMARY KEY, parent int REFERENCES parent (id), "
+            "name varchar(16) NOT NULL CHECK (name <> 'bad'), wall datetime(3), u int unsigned, "
+            "d double, price decimal(6,2), day date, flag tinyint(1)) "
+            "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+            f"CREATE TRIGGER {name} BEFORE INSERT ON {name} FOR EACH ROW IF NEW.id = 2000 THEN "
+            "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no 2000'; END IF",
+        )
+        ((_, before),) = db("SHOW GLOBAL STATUS LIKE 'Com_load'")
+        table = options["table"].replace(".t", f".{name}")
+        failures = write(sink({**options, "table": table}), batch_of(rows, columns), number)
+        ((_, after),) = db("SHOW GLOBAL STATUS LIKE 'Com_load'")
+        assert (int(after) > int(before)) == (name == "loaded")
+        stored = db(f"SELECT * FROM {name} ORDER BY id")
+        assert len(stored) == len(rows) - len(failures)
+        found[name] = stored, sorted(failures), [text.split("`")[0] for text in failures.values()]
+    assert found["loaded"] == found["inserted"]
+    assert found["loaded"][1] == bad
+
+
 def test_values_that_the_server_would_change_are_rejected(
     options: dict[str, Any], db: Client
 ) -> None:

@@ -37,11 +37,10 @@ def literals(rows: pa.RecordBatch, target: pa.Schema) -> list[pa.StringArray]:
 
     Raises Rejected for a value that the column of `target` would change.
     """
-    arrays = []
-    for column, field in zip(rows.columns, rows.schema, strict=True):
-        _check_stored(column, target.field(field.name))
-        arrays.append(_literal(column, field))
-    return arrays
+    check_stored(rows, target)
+    return [
+        _literal(column, field) for column, field in zip(rows.columns, rows.schema, strict=True)
+    ]
 
 
 def tuples(columns: Sequence[pa.StringArray]) -> pa.StringArray:
@@ -78,19 +77,25 @@ def chunks(texts: pa.StringArray, max_bytes: int, max_count: int) -> Iterator[li
 
 def _literal(column: pa.Array, field: pa.Field) -> pa.StringArray:
     type_ = field.type
-    if pa.types.is_boolean(type_):
-        return column.cast(pa.int8()).cast(pa.string())
-    if pa.types.is_integer(type_):
-        return column.cast(pa.string())
-    if pa.types.is_decimal(type_):
-        return _texts(column, lambda value: f"{value.as_py():f}")
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return _texts(column, lambda value: f"X'{value.as_py().hex()}'")
-    if pa.types.is_nested(type_):
-        return _quoted(_texts(column, lambda value: json_of(value, field)))
-    if pa.types.is_timestamp(type_):
+    texts = plain_texts(column, field)
+    is_number = pa.types.is_integer(type_) or pa.types.is_decimal(type_)
+    return texts if is_number or pa.types.is_boolean(type_) else _quoted(texts)
+
+
+def plain_texts(column: pa.Array, field: pa.Field) -> pa.StringArray:
+    """Returns the values of a column, other than binary ones, as texts of MySQL."""
+    type_ = field.type
+    if pa.types.is_boolean(type_):
+        column = column.cast(pa.int8())
+    elif pa.types.is_decimal(type_):
+        return _texts(column, lambda value: f"{value.as_py():f}")
+    elif pa.types.is_nested(type_):
+        return _texts(column, lambda value: json_of(value, field))
+    elif pa.types.is_timestamp(type_):
         column = column.cast(pa.timestamp("us"))
-    return _quoted(column.cast(pa.string()))
+    return column.cast(pa.string())
 
 
 def _texts(column: pa.Array, to_text: object) -> pa.StringArray:
@@ -104,8 +109,13 @@ def _quoted(texts: pa.StringArray) -> pa.StringArray:
     return pc.binary_join_element_wise("'", texts, "'", "")
 
 
-def _check_stored(column: pa.Array, target: pa.Field) -> None:
-    """Raises Rejected for a value that a column would change without a warning."""
+def check_stored(rows: pa.RecordBatch, target: pa.Schema) -> None:
+    """Raises Rejected for a value that the column of `target` would change without a warning."""
+    for column, name in zip(rows.columns, rows.schema.names, strict=True):
+        _check_column(column, target.field(name))
+
+
+def _check_column(column: pa.Array, target: pa.Field) -> None:
     declared, type_ = declared_type(target), column.type
     if pa.types.is_timestamp(type_):
         check_second_digits(column, target.name, second_digits(declared))

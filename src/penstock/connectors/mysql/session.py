@@ -17,6 +17,8 @@ _SQL_MODE = (
 
 def connect_options(config: ConnectionConfig) -> dict[str, Any]:
     """Returns the parameters of a connection. Raises Permanent if a certificate file is missing."""
+    from pymysql.constants import CLIENT
+
     tls = config.tls_settings
     auth = config.auth
     password = None if auth is None else revealed(auth.password)
@@ -32,6 +34,7 @@ def connect_options(config: ConnectionConfig) -> dict[str, Any]:
         "read_timeout": config.connect_seconds,
         "write_timeout": config.timeout,
         "program_name": "penstock",
+        "client_flag": CLIENT.LOCAL_FILES,
         "ssl": None if tls is None else tls.context(),
         "ssl_disabled": tls is None,
     }

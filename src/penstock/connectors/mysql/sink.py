@@ -19,6 +19,9 @@ from penstock.sdk.database.ledger import OF_LEDGER
 class MysqlSink(ConflictSink[MysqlSinkConfig]):
     """Writes rows to a table of a MySQL or MariaDB database, by INSERT statements of many rows.
 
+    Where the server has `local_infile`, 1,000 or more rows without a key are loaded by LOAD DATA
+    LOCAL, which is faster. If the server then warns, these rows are written by INSERT statements.
+
     A batch is one transaction, which also records the batch in the table `penstock_batches` in the
     database of the table. With `mode: upsert` rows replace the rows with their primary key, and
     deletes remove rows; with `mode: replace` the table has the rows of the last batch. A row that a
