@@ -14,7 +14,9 @@ _MISSING_BUCKET = re.compile(
     "NoSuchBucket|ContainerNotFound|The specified bucket does not exist|ContainerBeingDeleted"
 )
 _NO_CREDENTIALS = re.compile(r"metadata\.google\.internal|169\.254\.169\.254|token request")
-_BAD_CREDENTIALS = re.compile("GCP credential error|reading pem file|Invalid Access Key|an SAS key")
+_BAD_CREDENTIALS = re.compile(
+    "GCP credential error|reading pem file|Invalid Access Key|an SAS key|SAS query pair"
+)
 _BAD_KEY = re.compile("contained empty path segment|Error parsing Path")
 
 
