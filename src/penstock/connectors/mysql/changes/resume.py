@@ -151,7 +151,7 @@ def _check_transactions(
 ) -> None:
     """Raises LostChanges if a server of MySQL lacks transactions that tables have.
 
-    MariaDB refuses to send its log then. MySQL only does so for transactions of its own.
+    MariaDB ends the stream with an error then. MySQL does so only for transactions of its own.
     """
     text = _executed(connection, None)
     try:
