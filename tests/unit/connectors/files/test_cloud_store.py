@@ -352,6 +352,9 @@ def test_the_settings_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
     assert store_settings("az://c", options)["account_name"] == "of-option"
     assert store_settings("az://c", StorageOptions())["account_name"] == "of-environment"
+    assert store_settings("abfss://w@onelake.dfs.fabric.microsoft.com/l", StorageOptions()) == {
+        "account_name": "onelake", "use_fabric_endpoint": True
+    }  # fmt: skip
     given = {"endpoint_url": "http://localhost", "anonymous": True}
     assert store_settings("gs://b", StorageOptions.model_validate(given)) == {
         "base_url": "http://localhost", "skip_signature": True
