@@ -19,8 +19,8 @@ from penstock.connectors.mongodb.reading import Reader, Stage, matching
 from penstock.core.errors import OptionError
 from penstock.sdk import Capability, Component, Context, Offset, Read
 from penstock.sdk.database.lookup import KeyReader, RowLookup
+from penstock.sdk.database.relation_source import DEFAULT_MIN_AGE
 from penstock.sdk.database.row_conversion import RowConversion
-from penstock.sdk.database.source import DEFAULT_MIN_AGE
 from penstock.sdk.polling import PolledSource
 
 Part = tuple[list[Any] | None, list[Any]]

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, Permanent
-from penstock.core.text import did_you_mean
+from penstock.core.errors import Permanent
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
-from penstock.sdk.database.cursor import Cursor, Values, decode, encode
+from penstock.sdk.database.cursor import Values, decode, encode
 from penstock.sdk.database.listing import ListedSource
 from penstock.sdk.database.lookup import KeyReader, TableLookup
-from penstock.sdk.database.names import TableName
+from penstock.sdk.database.relation_source import RelationSource
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import without_declared
-from penstock.sdk.polling import PolledSource
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset
 
 T = TypeVar("T", bound=TableSourceConfig)
-DEFAULT_MIN_AGE = 2.0
 
 
-class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
-    """Base class of sources of tables and queries. Define `connect`."""
+class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
+    """Base class of sources of tables and queries. Define `connect` and `query_columns`."""
 
     capabilities = frozenset(
         {
@@ -52,34 +47,6 @@ class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
         source = cls(config, context)
         return TableLookup(source) if context is not None and context.lookup else source
 
-    @abstractmethod
-    def connect(self) -> Connection:
-        """Returns a new connection that only reads. Raises Transient or Permanent."""
-
-    @abstractmethod
-    def query_columns(self, connection: Connection, query: str) -> pa.Schema:
-        """Returns the columns of a query."""
-
-    def growing_key(self, connection: Connection) -> tuple[str, ...]:
-        """Returns the key whose values grow with each new row, or no columns."""
-        table = self._table
-        key = () if table is None else connection.primary_key(table)
-        if table is None or len(key) != 1:
-            return ()
-        columns = connection.columns(table)
-        assert columns is not None
-        type_ = columns.field(key[0]).type
-        is_whole = pa.types.is_decimal(type_) and type_.scale == 0
-        return key if is_whole or pa.types.is_integer(type_) else ()
-
-    def order_key(self, connection: Connection, table: TableName) -> tuple[str, ...]:
-        """Returns the columns in whose order a table is read by default: those of its key.
-
-        A system may return columns of which several rows have the same values, if these rows are
-        read together.
-        """
-        return connection.primary_key(table)
-
     def open_transactions(self, connection: Connection, *, by_time: bool) -> frozenset[Any]:
         """Returns the open transactions that may write rows before the current last row.
 
@@ -90,26 +57,12 @@ class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
         """
         return frozenset()
 
-    def min_age_condition(self, column: str, seconds: float) -> str:
-        """Returns the condition that the time in a quoted column is older than `seconds`.
-
-        Override it where the system has a clock. The default raises OptionError.
-        """
-        raise OptionError.of(
-            "min_age", message="the age of rows is not supported", code="invalid-option",
-            hint='Set min_age: 0s, and write times that grow with each commit.',
-        )  # fmt: skip
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._open: Connection | None = None
-        self._order: Cursor | None = None
-        self._columns: pa.Schema | None = None
         self._unsettled: tuple[Offset, frozenset[Any]] | None = None
 
     def __getstate__(self) -> Mapping[str, Any]:
-        unset = {"_open": None, "_order": None, "_columns": None, "_unsettled": None}
-        return {**super().__getstate__(), **unset}
+        return {**super().__getstate__(), "_unsettled": None}
 
     def check(self) -> None:
         with self._transaction():
@@ -233,11 +186,6 @@ class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
         self._connection.rollback()
         return int(count)
 
-    def close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
     def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
         assert self.columns is not None
         connection = self._connection
@@ -257,92 +205,3 @@ class TableSource(PolledSource[T], KeyReader[T], ListedSource, Generic[T]):
     def to_value(self, value: Any, field: pa.Field) -> Any:
         """Returns the JSON in a value of the client library, for a nested type or JSON text."""
         return value
-
-    @property
-    def _table(self) -> TableName | None:
-        return None if self.config.table is None else TableName.parse(self.config.table)
-
-    @property
-    def _name(self) -> str:
-        """The name of the table in messages and origins."""
-        return self.config.table or "the query"
-
-    @property
-    def _relation(self) -> str:
-        dialect = self._connection.dialect
-        if self._table is not None:
-            return dialect.table(self._table)
-        assert self.config.query is not None
-        return dialect.from_query(self.config.query, "penstock_query")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        """Ends the transaction of its statements, also after a failure."""
-        try:
-            yield self._connection
-        except BaseException:
-            with suppress(Exception):
-                self._connection.rollback()
-            raise
-        self._connection.rollback()
-
-    @property
-    def _connection(self) -> Connection:
-        if self._open is None:
-            self._open = self.connect()
-        return self._open
-
-    @property
-    def _cursor(self) -> Cursor:
-        if self._order is None:
-            self._order = self._find_cursor()
-        return self._order
-
-    def _find_cursor(self) -> Cursor:
-        names, dialect = tuple(self.config.cursor_columns), self._connection.dialect
-        key = () if self._table is None else self.order_key(self._connection, self._table)
-        if not names:
-            growing = self.growing_key(self._connection)
-            if self.config.watch and not growing:
-                raise OptionError.of(
-                    "watch", of_key=True, code="missing-option",
-                    message=f"{self._name} has no primary key of one integer, so new rows cannot "
-                    "be found",
-                    hint="Set cursor_columns to columns that grow with each new or changed row.",
-                )  # fmt: skip
-            nullable = () if growing else key
-            return Cursor(self._relation, growing or key, dialect, nullable=nullable)
-        columns = self._columns = self._target_columns()
-        self._check_cursor_columns(columns.names)
-        condition = self._condition(columns.field(names[0]))
-        names += tuple(name for name in key if name not in names)
-        nullable = tuple(name for name in names if columns.field(name).nullable)
-        return Cursor(self._relation, names, dialect, condition, nullable)
-
-    def _condition(self, first: pa.Field) -> str | None:
-        """Returns the condition of rows that may be read by the age of their time."""
-        if not self.config.watch or not pa.types.is_timestamp(first.type):
-            return None
-        age = DEFAULT_MIN_AGE if self.config.min_age is None else self.config.min_age
-        quoted = self._connection.dialect.quote(first.name)
-        return self.min_age_condition(quoted, age) if age else None
-
-    def _target_columns(self) -> pa.Schema:
-        if self._table is None:
-            assert self.config.query is not None
-            return self.query_columns(self._connection, self.config.query)
-        columns = self._connection.columns(self._table)
-        if columns is None:
-            raise OptionError.of(
-                "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
-                hint=did_you_mean(str(self._table), map(str, self._connection.tables())),
-            )  # fmt: skip
-        return columns
-
-    def _check_cursor_columns(self, known: Sequence[str]) -> None:
-        for index, name in enumerate(self.config.cursor_columns):
-            if name not in known:
-                raise OptionError.of(
-                    "cursor_columns", index, message=f'{self._name} has no column "{name}"',
-                    code="unknown-column", hint=did_you_mean(name, known),
-                )  # fmt: skip
