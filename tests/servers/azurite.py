@@ -121,7 +121,8 @@ class Container(HttpBucket):
 
 def _install(part: Path) -> None:
     npm = program("npm", "npm")
-    run(npm, "install", "--silent", "--no-audit", "--no-fund", f"azurite@{VERSION}", cwd=part)
+    options = ("--loglevel=error", "--no-audit", "--no-fund")
+    run(npm, "install", *options, f"azurite@{VERSION}", cwd=part)
 
 
 @pytest.fixture(scope="session")

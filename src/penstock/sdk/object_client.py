@@ -28,6 +28,7 @@ _REQUEST_SECONDS = 60
 RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=20)}
 _PARAMETERS = re.compile(r"\?[a-z_]+=[^/]*\Z")
 _AZURE_DOMAINS = ("dfs.core.windows.net", "blob.core.windows.net")
+_FABRIC_DOMAINS = ("dfs.fabric.microsoft.com", "blob.fabric.microsoft.com")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class StoreUrl:
     bucket: str
     key: str
     account: str | None = None
+    is_fabric: bool = False
+    """Whether the account is one of Microsoft Fabric (OneLake)."""
 
     @classmethod
     def parse(cls, url: str, options: StorageOptions) -> StoreUrl:
@@ -45,11 +48,11 @@ class StoreUrl:
         scheme, _, rest = url.partition("://")
         scheme = scheme.lower()
         bucket, _, key = rest.partition("/")
-        account = None
+        account, domain = None, ""
         if scheme in AZURE_SCHEMES:
             bucket, _, host = bucket.partition("@")
             account, _, domain = host.partition(".")
-            if host and domain not in _AZURE_DOMAINS:
+            if host and domain not in (*_AZURE_DOMAINS, *_FABRIC_DOMAINS):
                 raise _invalid(
                     url, f"{scheme}://container@account.{_AZURE_DOMAINS[0]}/path",
                     "Set storage.endpoint_url and storage.account for another host, in a URL such "
@@ -64,7 +67,7 @@ class StoreUrl:
                 )  # fmt: skip
         if not bucket or "@" in bucket:
             raise _invalid(url, f"{scheme}://bucket/path", "Set storage for the connection.")
-        return cls(scheme, bucket, key.strip("/"), account)
+        return cls(scheme, bucket, key.strip("/"), account, domain in _FABRIC_DOMAINS)
 
 
 def check_url(
@@ -109,6 +112,7 @@ def store_settings(url: str, options: StorageOptions) -> dict[str, Any]:
         found["service_account"] = auth.service_account if auth else None
     else:
         found["account_name"], found["endpoint"] = parts.account, options.endpoint_url
+        found["use_fabric_endpoint"] = parts.is_fabric or None
         found["account_key"] = revealed(auth.account_key) if auth else None
         found["sas_key"] = (revealed(auth.sas_token) or "").lstrip("?") or None if auth else None
     if options.anonymous:

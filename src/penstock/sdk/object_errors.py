@@ -13,8 +13,14 @@ _STATUS = re.compile(r"status code: (\d+)")
 _MISSING_BUCKET = re.compile(
     "NoSuchBucket|ContainerNotFound|The specified bucket does not exist|ContainerBeingDeleted"
 )
-_NO_CREDENTIALS = re.compile(r"metadata\.google\.internal|169\.254\.169\.254|token request")
-_BAD_CREDENTIALS = re.compile("GCP credential error|reading pem file|Invalid Access Key|an SAS key")
+_METADATA = re.compile(r"metadata\.google\.internal|169\.254\.169\.254")
+"""The servers of machines of the cloud."""
+_LOGIN = "token request"
+_REJECTED = ("400", "401", "403")
+"""The status of a login whose credentials are wrong."""
+_BAD_CREDENTIALS = re.compile(
+    "GCP credential error|reading pem file|Invalid Access Key|an SAS key|SAS query pair"
+)
 _BAD_KEY = re.compile("contained empty path segment|Error parsing Path")
 
 
@@ -35,18 +41,20 @@ def convert_error(
     if isinstance(error, PenstockError):
         return error
     detail = error_detail(error)
-    if _NO_CREDENTIALS.search(detail):
+    status = _STATUS.search(detail)
+    has_metadata, is_login = _METADATA.search(detail) is not None, _LOGIN in detail
+    is_rejected = is_login and status is not None and status[1] in _REJECTED
+    if has_metadata or (is_login and not is_rejected):
         return Transient(
             f"could not {operation} {url}: no credentials", detail=detail,
             hint=f"Set {option}.auth, or the credentials of the environment. On a machine of the "
             "cloud, check that its metadata server is reachable.",
         )  # fmt: skip
-    if _BAD_CREDENTIALS.search(detail):
+    if is_rejected or _BAD_CREDENTIALS.search(detail):
         return Permanent(
             f"cannot {operation} {url}: the credentials cannot be used", code="authentication",
-            detail=detail, hint=f"Check {option}.auth.",
+            detail=detail, hint=f"Check {option}.auth, or the credentials of the environment.",
         )  # fmt: skip
-    status = _STATUS.search(detail)
     denied = isinstance(error, PermissionDeniedError | UnauthenticatedError)
     if denied or (status is not None and status[1] in ("401", "403")):
         return Permanent(

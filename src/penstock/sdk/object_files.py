@@ -9,7 +9,8 @@ from typing import Any, BinaryIO, cast
 
 from penstock.sdk.object_reads import SizedReads
 
-_READ_BYTES = 4 << 20
+_READ_BYTES, _RANGE_BYTES = 4 << 20, 16 << 20
+"""The bytes that are read ahead, and those of the largest request, whose time is limited."""
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
 """How many parts are in memory while they are sent."""
@@ -75,16 +76,18 @@ class _Reader(SizedReads):
         self._store, self._key = store, key
 
     def _fill(self, view: memoryview) -> None:
+        for start in range(0, len(view), _RANGE_BYTES):
+            part = view[start : start + _RANGE_BYTES]
+            part[:] = self._range(self._position + start, len(part))
+
+    def _range(self, start: int, length: int) -> bytes:
         import obstore
 
         with os_errors():
-            found = obstore.get_range(
-                self._store, self._key, start=self._position, length=len(view)
-            )
-        content = bytes(found)
-        if len(content) != len(view):
-            raise OSError(f"the response has {len(content)} of {len(view)} bytes")
-        view[:] = content
+            content = bytes(obstore.get_range(self._store, self._key, start=start, length=length))
+        if len(content) != length:
+            raise OSError(f"the response has {len(content)} of {length} bytes")
+        return content
 
 
 class _Writer(io.RawIOBase):

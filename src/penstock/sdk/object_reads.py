@@ -51,6 +51,9 @@ class SizedReads(io.RawIOBase):
         self._position += len(view)
         return len(view)
 
+    def readall(self) -> bytes:
+        return self.read(max(0, self._size - self._position)) or b""
+
     @abstractmethod
     def _fill(self, view: memoryview) -> None:
         """Reads bytes from the position until a buffer is full. Raises OSError."""
@@ -75,9 +78,6 @@ class _WholeReads(SizedReads):
             if self._file.readinto(view) == len(view) and view[-1] != mark:
                 return
         raise OSError(f"the response ended before its {len(view)} bytes")
-
-    def readall(self) -> bytes:
-        return self.read(max(0, self._size - self._position)) or b""
 
     def close(self) -> None:
         if not self.closed:

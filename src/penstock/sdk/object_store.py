@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 from pydantic import AfterValidator, model_validator
 
 from penstock.core.secret import Secret, revealed
-from penstock.sdk.config import Config, UserPath
+from penstock.sdk.config import Config, UserFile, UserPath
 from penstock.sdk.network.auth import AwsAuth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 
@@ -61,7 +61,7 @@ class StorageAuth(AwsAuth):
     alternatives = (
         ("access_key", "secret_key"), ("service_account",), ("account_key",), ("sas_token",),
     )  # fmt: skip
-    service_account: UserPath | None = None
+    service_account: UserFile | None = None
     """The key file (JSON) of a service account of Google Cloud."""
     account_key: Secret | None = None
     """The key of the storage account of Azure."""

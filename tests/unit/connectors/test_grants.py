@@ -7,7 +7,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from penstock.connectors.clickhouse import ClickhouseSink
 from penstock.connectors.clickhouse.errors import translate_error
-from penstock.connectors.mysql.privileges import grant_of
+from penstock.connectors.mysql.privileges import grant_of, quoted_account
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,10 @@ from penstock.connectors.mysql.privileges import grant_of
 )  # fmt: skip
 def test_grants_of_mysql(reason: str, grant: str) -> None:
     assert grant_of(reason, "a@10.%", "my shop") == f"Run GRANT {grant} TO 'a'@'10.%'."
+
+
+def test_accounts_of_mysql() -> None:
+    assert quoted_account("o'brien@home@%") == "'o''brien@home'@'%'"
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 from penstock.connectors.jdbc.config import JdbcSourceConfig
 from penstock.connectors.jdbc.dialects import dialect_of
+from penstock.connectors.jdbc.metadata import Metadata
 from penstock.connectors.jdbc.ranges import ranges_of
 from penstock.connectors.jdbc.types import JdbcColumn
 from penstock.core.errors import OptionError
@@ -144,3 +146,27 @@ def test_urls(url: str, system: str, is_embedded: bool) -> None:
     config = JdbcSourceConfig(url=url, table="t")
     assert (config.system, config.is_embedded) == (system, is_embedded)
     assert "?" not in config.address and ";" not in config.address
+
+
+@pytest.mark.parametrize(
+    ("schema", "has_schemas", "place"),
+    [
+        ("public", None, ("c", "public", "t")),
+        (None, True, ("c", None, "t")),
+        (None, False, ("c", None, "t")),
+    ],
+)
+def test_the_place_of_a_table(
+    schema: str | None, has_schemas: bool | None, place: tuple[str | None, ...]
+) -> None:
+    """Drivers that return a schema need not have `supportsSchemasInTableDefinitions`."""
+    data = SimpleNamespace()
+    if has_schemas is not None:
+        data.supportsSchemasInTableDefinitions = lambda: has_schemas
+    client = SimpleNamespace(
+        getMetaData=lambda: data, getCatalog=lambda: "c", getSchema=lambda: schema
+    )
+    found = Metadata(client)
+    assert found._place(TableName(("t",))) == place
+    qualified = found._place(TableName(("s", "t")))
+    assert qualified == (("s", None, "t") if has_schemas is False else ("c", "s", "t"))

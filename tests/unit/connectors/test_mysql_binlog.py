@@ -95,6 +95,9 @@ def test_gtids() -> None:
     assert of_mysql.includes(f"{first}:2") and not of_mysql.includes(f"{first}:5")
     assert of_mysql.up_to(f"{first}:7").includes(f"{first}:6")
     assert str(Gtids.common([of_mysql, Gtids.parse(f"{first}:2-8")])) == f"{first}:2-3:8"
+    assert of_mysql.has_all(Gtids.parse(f"{first}:2-3")) and of_mysql.has_all(of_mysql)
+    assert not of_mysql.has_all(Gtids.parse(f"{first}:3-4"))
+    assert not of_mysql.has_all(Gtids.parse("4-1-1"))
 
 
 def test_character_sets() -> None:

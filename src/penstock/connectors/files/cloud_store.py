@@ -6,7 +6,7 @@ Azure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
@@ -17,7 +17,7 @@ from penstock.sdk import object_client, object_files
 from penstock.sdk.object_client import StoreUrl, open_client
 from penstock.sdk.object_errors import convert_error, is_missing_bucket
 from penstock.sdk.object_files import os_errors
-from penstock.sdk.object_store import StorageOptions
+from penstock.sdk.object_store import StorageOptions, is_cloud
 
 STALL_SECONDS = 15.0
 """The longest time in which a server sends nothing."""
@@ -167,6 +167,18 @@ class CloudStorage(Storage):
             error, operation, url, bucket=self.bucket, option="storage", source="path"
         )
         return cast(ConnectError, found)
+
+
+def prefixes_of_earlier_versions(urls: Iterable[str]) -> dict[str, str]:
+    """Returns the prefixes of files in Azure without the account, each with that of now."""
+    found = {}
+    for url in filter(is_cloud, urls):
+        scheme, _, rest = url.partition("://")
+        place = rest.partition("/")[0]
+        container, has_account, _ = place.partition("@")
+        if has_account:
+            found[f"{scheme.lower()}://{container}/"] = f"{scheme}://{place}/"
+    return found
 
 
 def _key(path: str) -> str:

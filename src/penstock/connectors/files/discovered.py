@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from penstock.connectors.files.cloud_store import prefixes_of_earlier_versions
 from penstock.connectors.files.config import FilesSourceConfig
 from penstock.connectors.files.discovery import Discovery
 from penstock.connectors.files.file_range import FileRange
@@ -39,7 +40,8 @@ class DiscoveredFiles:
         """The log."""
         state = self._context.state
         path = state / "files.log" if state is not None else None
-        log = DiscoveryLog(path, Project(self._context.project))
+        prefixes = prefixes_of_earlier_versions(self._config.paths)
+        log = DiscoveryLog(path, Project(self._context.project), prefixes)
         log.refresh()
         return log
 

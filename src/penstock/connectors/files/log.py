@@ -13,9 +13,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from penstock.core.errors import StateError
 from penstock.core.files.durable import create_directory_durably
 from penstock.core.files.private_files import FILE_MODE, open_private
 from penstock.core.paths import Project
+from penstock.sdk.object_store import is_cloud
 
 COMPACTION_BYTES = 32_000_000
 """The size at which the log of growing files is compacted to half."""
@@ -33,13 +34,19 @@ HEADER_BYTES = 24
 
 
 _DEFAULTS = {field.name: field.default for field in fields(FileRange)}
+_SECOND = 10**9
 
 
 class DiscoveryLog:
-    """All discovered files, on disk at `path`, or in memory without a path."""
+    """All discovered files, on disk at `path`, or in memory without a path.
 
-    def __init__(self, path: Path | None, project: Project | None = None) -> None:
-        self._path = path
+    `prefixes` has the prefixes of URLs in the log of earlier versions, each with that of now.
+    """
+
+    def __init__(
+        self, path: Path | None, project: Project | None = None, prefixes: Mapping[str, str] = {}
+    ) -> None:
+        self._path, self._prefixes = path, prefixes
         self._project = project or Project()
         self._restart(b"")
 
@@ -207,7 +214,7 @@ class DiscoveryLog:
             if "past" in values:
                 self._base = number
                 self._base_digest = bytes.fromhex(values.get("digest", ""))
-                self._index(self._from_dict(state) for state in values["past"])
+                self._index(self._current(self._from_dict(state)) for state in values["past"])
             elif number != len(self):
                 raise ValueError(f"expected line {len(self)}, found line {number}")
             elif "archived" in values:
@@ -221,11 +228,24 @@ class DiscoveryLog:
                 hint="Reset the state with --fresh.",
             ) from error
 
-    def _add(self, range_: FileRange) -> None:
+    def _add(self, logged: FileRange) -> None:
+        self._digests.append(self._next_digest(logged))
+        range_ = self._current(logged)
         self._numbers[self._project.relative(range_.path)] = len(self)
         self._ranges.append(range_)
-        self._digests.append(self._next_digest(range_))
         self._index([range_])
+
+    def _current(self, logged: FileRange) -> FileRange:
+        """Returns a range of earlier versions as `CloudStorage` finds its file now.
+
+        Its time had fractions of a second, and URLs of Azure had no account.
+        """
+        if not is_cloud(logged.path):
+            return logged
+        starts = (prefix for prefix in self._prefixes if logged.path.startswith(prefix))
+        start = next(starts, "")
+        path = f"{self._prefixes.get(start, '')}{logged.path.removeprefix(start)}"
+        return replace(logged, path=path, modified=logged.modified // _SECOND * _SECOND)
 
     def _next_digest(self, range_: FileRange) -> bytes:
         identity = (

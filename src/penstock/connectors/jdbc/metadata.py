@@ -27,8 +27,10 @@ class Metadata:
         self._client, self._data = client, client.getMetaData()
         self._known: dict[TableName, TableName] = {}
         self._catalog = _text(client.getCatalog())
-        self._uses_catalogs = not self._data.supportsSchemasInTableDefinitions()
-        self._current = self._catalog if self._uses_catalogs else _text(client.getSchema())
+        schema = _text(client.getSchema())
+        # A user of PostgreSQL without rights on a schema has none. Not all drivers have the method.
+        self._uses_catalogs = not (schema or self._data.supportsSchemasInTableDefinitions())
+        self._current = self._catalog if self._uses_catalogs else schema
 
     def spelled(self, table: TableName) -> TableName:
         """Returns the name of a table as the database spells it; a missing table keeps its name."""

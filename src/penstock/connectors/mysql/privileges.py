@@ -78,7 +78,8 @@ def check_privileges(
 
 def quoted_account(account: str) -> str:
     """Returns an account as `'name'@'host'`."""
-    return "@".join(f"'{part}'" for part in account.rsplit("@", 1))
+    parts = (part.replace("'", "''") for part in account.rsplit("@", 1))
+    return "@".join(f"'{part}'" for part in parts)
 
 
 def _quoted(name: str) -> str:

@@ -29,8 +29,9 @@ from stored_files import ID, ROW, ids, make_sink, make_source, write
 
 
 @pytest.fixture(params=["gcs", "azurite"])
-def bucket(request: pytest.FixtureRequest, gcs: Gcs, azurite: Azurite) -> HttpBucket:
-    return {"gcs": gcs, "azurite": azurite}[request.param].new_bucket()
+def bucket(request: pytest.FixtureRequest) -> HttpBucket:
+    server: Gcs | Azurite = request.getfixturevalue(request.param)
+    return server.new_bucket()
 
 
 @pytest.fixture
@@ -323,6 +324,7 @@ def test_a_shared_access_signature_without_the_right_to_write(azurite: Azurite, 
         ("gs://b/x?scheme=http", {}, "invalid-option", "cannot have parameters"),
         ("gs://b/x", {"auth": {"service_account": "/none"}}, "authentication", "cannot be"),
         ("az://b/x", {"account": "a", "auth": {"account_key": "hunter22!"}}, "authentication", ""),
+        ("az://b/x", {"account": "a", "auth": {"sas_token": "hunter22"}}, "authentication", ""),
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_used(
@@ -350,6 +352,9 @@ def test_the_settings_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
     assert store_settings("az://c", options)["account_name"] == "of-option"
     assert store_settings("az://c", StorageOptions())["account_name"] == "of-environment"
+    assert store_settings("abfss://w@onelake.dfs.fabric.microsoft.com/l", StorageOptions()) == {
+        "account_name": "onelake", "use_fabric_endpoint": True
+    }  # fmt: skip
     given = {"endpoint_url": "http://localhost", "anonymous": True}
     assert store_settings("gs://b", StorageOptions.model_validate(given)) == {
         "base_url": "http://localhost", "skip_signature": True

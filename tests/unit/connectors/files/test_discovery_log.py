@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.connectors.files.archive import Archive
+from penstock.connectors.files.cloud_store import prefixes_of_earlier_versions
 from penstock.connectors.files.file_range import FileRange
 from penstock.connectors.files.local import LocalStorage
 from penstock.connectors.files.log import DiscoveryLog
@@ -51,6 +52,31 @@ def test_only_files_before_the_offset_are_archived(tmp_path: Path) -> None:
     log.archive(3)
     assert "/in/a" not in log
     assert log.ranges(0, 3)[0] == file_range("a", 1)
+
+
+def test_files_in_clouds_of_a_log_of_an_earlier_version(tmp_path: Path) -> None:
+    """Its URLs of Azure had no account, and its times fractions of a second."""
+    path = tmp_path / "files.log"
+    keys = ["abfss://lake/in/a", "gs://bucket/in/b", "abfss://other/in/c"]
+    earlier = DiscoveryLog(path)
+    with earlier.locked():
+        earlier.append([FileRange(key, 10, 7_123_000_000) for key in keys])
+    url = "abfss://lake@account.dfs.core.windows.net/in"
+    prefixes = prefixes_of_earlier_versions([f"{url}/*.json", "gs://bucket/in", "az://none", "/in"])
+    log = DiscoveryLog(path, None, prefixes)
+    with log.locked():
+        log.append([FileRange(f"{url}/d", 10, 8_000_000_000)])
+    found = [f"{url}/a", *keys[1:], f"{url}/d"]
+    assert all(each in log for each in found) and keys[0] not in log
+    times = [7_000_000_000] * 3 + [8_000_000_000]
+    assert [(each.path, each.modified) for each in log.ranges(0, 4)] == [
+        *zip(found, times, strict=True)
+    ]
+    assert log.digest(3) == earlier.digest(3)
+    again = DiscoveryLog(path, None, prefixes)
+    assert again.ranges(0, 4) == log.ranges(0, 4) and again.digest(4) == log.digest(4)
+    log.archive(1)
+    assert found[0] not in log and found[3] in log
 
 
 @pytest.mark.parametrize("changed", ["size", "modified", None])

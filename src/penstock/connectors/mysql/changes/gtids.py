@@ -54,6 +54,10 @@ class Gtids:
         name, _, number = _parts(gtid)
         return any(first <= number <= last for first, last in self.numbers.get(name, ()))
 
+    def has_all(self, other: Gtids) -> bool:
+        """Returns whether all transactions of another set are some of these."""
+        return Gtids.common([self, other]).numbers == other.numbers
+
     def after(self, gtid: str) -> Gtids:
         """Returns the transactions before a position that is after one more transaction."""
         name, server, number = _parts(gtid)

@@ -24,7 +24,7 @@ from penstock.connectors.mysql.changes.table import Received
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import Permanent
 from penstock.journal import JournalReader
-from penstock.sdk.database.changes import Confirmed, Progress
+from penstock.sdk.database.changes import Confirmed, LostChanges, Progress
 
 _GTIDS_AT = "SELECT BINLOG_GTID_POS(\0, \0)"
 
@@ -82,7 +82,7 @@ class Start:
 def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
     """Returns the place after which the log is read for tables, and stores it for new ones.
 
-    Raises Transient or Permanent.
+    Raises LostChanges, Transient or Permanent.
     """
     old = [table for table in tables if not table.is_new]
     places = [_known(connection, table) for table in old]
@@ -90,6 +90,8 @@ def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
     sets = [place.gtids for place in places if place.gtids is not None and str(place.gtids)]
     is_moved = len(shifts) > 1 or any(_is_elsewhere(connection, place) for place in places)
     if is_moved and len(sets) == len(places):
+        if not connection.is_mariadb:
+            _check_transactions(connection, old, sets)
         numbers = [max(table.confirmed.position, table.progress.commit) for table in old]
         shift = file_number(max(numbers)) + 1
         for table, gtids in zip(old, sets, strict=True):
@@ -103,6 +105,11 @@ def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
             "known",
             code="binary-log", hint="Set another server_id for one of them.",
         )  # fmt: skip
+    if any(_is_elsewhere(connection, place) and not place.file.created for place in places):
+        raise LostChanges(
+            f"{connection.config.address} is not the server that was read before, and the state "
+            "has no GTIDs: changes since the last run are lost"
+        )
     _begin(connection, tables, *shifts)
     first = min(tables, key=lambda table: table.confirmed.position)
     return Start(_known(connection, first), file_offset(first.confirmed.position))
@@ -139,6 +146,28 @@ def _known(connection: MysqlConnection, table: Stored) -> LogPlace:
     return _with_gtids(connection, place, file_offset(table.confirmed.position))
 
 
+def _check_transactions(
+    connection: MysqlConnection, tables: Sequence[Stored], sets: Sequence[Gtids]
+) -> None:
+    """Raises LostChanges if a server of MySQL lacks transactions that tables have.
+
+    MariaDB ends the stream with an error then. MySQL does so only for transactions of its own.
+    """
+    text = _executed(connection, None)
+    try:
+        executed = Gtids.parse(text or "")
+    except ValueError:
+        return
+    for table, gtids in zip(tables, sets, strict=True):
+        last = last_transaction(table.reader)
+        if not executed.has_all(gtids) or (last is not None and not executed.includes(last)):
+            raise LostChanges(
+                f"{connection.config.address} does not have all transactions that were read from "
+                "another server: changes are lost",
+                hint="If the server still replicates them, run the pipeline again afterwards.",
+            )
+
+
 def last_transaction(reader: JournalReader) -> str | None:
     """Returns the GTID of the last record of a journal."""
     end = reader.end()
@@ -163,11 +192,16 @@ def _with_gtids(connection: MysqlConnection, place: LogPlace, offset: int) -> Lo
         with suppress(Permanent):
             ((text,),) = connection.query(_GTIDS_AT, (place.file.name, offset))
     else:
-        name, end, _, _, *gtids = log_status(connection)
-        text = gtids[0] if gtids and (name, int(end)) == (place.file.name, offset) else None
+        text = _executed(connection, (place.file.name, offset))
     connection.rollback()
     if text is None:
         return place
     with suppress(ValueError):
         return LogPlace(place.file, Gtids.parse(text))
     return place
+
+
+def _executed(connection: MysqlConnection, at: tuple[str, int] | None) -> str | None:
+    """Returns the transactions of a server of MySQL; None if its log does not end at a place."""
+    name, end, _, _, *gtids = log_status(connection)
+    return gtids[0] if gtids and at in (None, (name, int(end))) else None

@@ -36,13 +36,13 @@ class RetainedLogFile:
 
 
 async def measure_logs(measure: Callable[[], Mapping[Path, RetainedLog]]) -> None:
-    """Stores measurements until cancelled.
+    """Stores measurements until cancelled. One that fails is repeated later.
 
     `measure` returns them by the directory of their source. It has connections of its own, since
     those of the receiver wait while a journal is full.
     """
     while True:
-        with suppress(Transient, Permanent):
+        with suppress(Transient, Permanent, OSError):
             for directory, log in (await asyncio.to_thread(measure)).items():
                 RetainedLogFile(directory).store(log)
         await asyncio.sleep(MEASURE_SECONDS)

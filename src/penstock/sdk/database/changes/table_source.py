@@ -145,8 +145,8 @@ def _array(name: str, values: Sequence[Value]) -> pa.Array:
     types = set(map(type, values))
     if Unsent in types:
         raise DecodeError(
-            f'the database did not send the value of column "{name}", and the row was deleted '
-            "meanwhile",
+            f'the database did not send the value of column "{name}", and the row or the column '
+            "was removed meanwhile",
             code="unavailable-value",
             hint="Let the log have whole rows: ALTER TABLE ... REPLICA IDENTITY FULL (PostgreSQL), "
             "binlog_row_image = FULL (MySQL, MariaDB). Or declare schema without the column.",
