@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,8 @@ CHANGES = [
     {"op": "d", "id": 3, "name": None}, {"op": "i", "id": 3, "name": "c2"},
     {"op": "ub", "id": 4, "name": "d"}, {"op": "u", "id": 4, "name": "d2"},
 ]  # fmt: skip
+
+CONFLICTS = {"first": {"on_conflict": "nothing"}, "less": {"update_where": {"name": "<"}}}
 
 
 def run(directory: Path, spark: SparkSession, **parts: dict[str, dict[str, Any]]) -> Plan:
@@ -76,9 +80,16 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
         transforms={f"kept_{name}": {"type": "filter", "from": name, "where": "id > -1"}
                     for name in inputs},
         sinks={f"out_{name}": in_memory(tmp_path, name, f"kept_{name}", mode="upsert")
-               for name in inputs},
+               for name in inputs}
+        | {f"{condition}_{name}": {"type": "sqlite", "from": f"kept_{name}", "mode": "upsert",
+                                   "path": str(tmp_path / f"{name}.db"), "table": condition,
+                                   **options}
+           for name in ("changes1", "changes3") for condition, options in CONFLICTS.items()},
     )  # fmt: skip
     for name in ("changes1", "changes3"):
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as db:
+            assert dict(db.execute("SELECT id, name FROM first")) == {1: "a", 3: "c2", 4: "d"}
+            assert dict(db.execute("SELECT id, name FROM less")) == {1: "a", 3: "c2", 4: "d"}
         rows = table(tmp_path, name)
         assert [*rows[0]] == ["id", "name"]
         assert {row["id"]: row["name"] for row in rows} == {1: "a2", 3: "c2", 4: "d2"}
@@ -87,7 +98,8 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
     assert len(table(tmp_path, "last")) == 7
     letters = dead_letters(plan)
     assert sorted((each["node"], each["code"]) for each in letters) == [
-        ("out_changes1", "unknown-operation"), ("out_changes3", "unknown-operation")
+        (f"{sink}_changes{batches}", "unknown-operation")
+        for sink in ("first", "less", "out") for batches in (1, 3)
     ]  # fmt: skip
     for letter in letters:
         assert json.loads(letter["payload"]) == {"op": "x", "id": 2, "name": "bad"}

@@ -128,6 +128,14 @@ class Sink(Component[C]):
         return None
 
     @property
+    def writes_each_row(self) -> bool:
+        """Whether a sink with mode `upsert` receives all rows of a key in a batch.
+
+        The engine sends them to one writer, in source order. By default it sends the last row.
+        """
+        return False
+
+    @property
     def guarantee(self) -> Level:
         """The delivery guarantee from Penstock to the system."""
         if Capability.EXACTLY_ONCE in self.capabilities:

@@ -56,7 +56,7 @@ def discard(rows: DataFrame) -> None:
 
 
 def is_upserted(sink: Sink[Any]) -> bool:
-    """Returns whether a sink receives only the last row of each primary key."""
+    """Returns whether the rows of a sink replace rows with the same primary key."""
     return sink.mode == "upsert" and bool(sink.primary_key)
 
 
@@ -95,14 +95,15 @@ def receipts_of(
     """Returns a frame whose computation writes rows to a sink, and returns receipts.
 
     With mode `upsert` each key is written once, by one writer: the last row in source order. Rows
-    that overwrite each other in another mode are written by one writer in source order. VARIANT is
-    written as JSON text.
+    that overwrite each other in another mode, and those of a sink that writes each row, are written
+    by one writer in source order. VARIANT is written as JSON text.
     """
     columns = rows.schema
     rows = variants_to_json(rows)
     ordered = is_ordered(sink)
     if is_upserted(sink):
-        rows = last_rows(rows, sink.primary_key, task.operation)
+        select = all_rows if sink.writes_each_row else last_rows
+        rows = select(rows, sink.primary_key, task.operation)
     elif sink.overwriting_columns is not None:
         rows = divided_rows(rows, sink.overwriting_columns)
     elif task.operation is not None and partitioning is not None:
@@ -127,22 +128,47 @@ def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> Dat
     filter dropped the row after the update. All rows with an unknown operation, or with null in the
     key, are kept: each can become a dead letter.
     """
+    ranked, replaceable = _ranked_rows(rows, key, operation)
+    last = ranked.where((ranked[RANK] == 1) | ~replaceable).drop(RANK)
+    return last if operation is None else _with_deletes(last, operation)
+
+
+def all_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:
+    """Returns the rows of each key, partitioned by the key, with the column `ORDER`.
+
+    Of an update that did not change the key, only the row after it is left. Other rows before an
+    update delete their key, as in `last_rows`.
+    """
+    if operation is None or operation not in rows.columns:
+        return divided_rows(rows, key)
+    ranked, replaceable = _ranked_rows(rows, key, operation)
+    is_before = _column(ranked, operation) == lit(Operation.UPDATE_BEFORE.value)
+    kept = ranked.where(~(replaceable & is_before & (ranked[RANK] > 1))).drop(RANK)
+    return _with_deletes(kept, operation)
+
+
+def _ranked_rows(
+    rows: DataFrame, key: Sequence[str], operation: str | None
+) -> tuple[DataFrame, Column]:
+    """Returns the rows with the columns `ORDER` and `RANK`, and the condition of ranked rows."""
     columns = [_column(rows, name) for name in key]
     replaceable = reduce(and_, (column.isNotNull() for column in columns))
-    has_operations = operation is not None and operation in rows.columns
-    if operation is not None and has_operations:
+    if operation is not None and operation in rows.columns:
         value = _column(rows, operation)
         known = coalesce(value.isin([member.value for member in Operation]), lit(False))
         replaceable = replaceable & known
     ordered = divided_rows(rows, key)
     newest_first = Window.partitionBy(*columns, replaceable).orderBy(ordered[ORDER].desc())
-    ranked = ordered.withColumn(RANK, row_number().over(newest_first))
-    last = ranked.where((ranked[RANK] == 1) | ~replaceable).drop(RANK)
-    if operation is None or not has_operations:
-        return last
-    value = _column(last, operation)
+    return ordered.withColumn(RANK, row_number().over(newest_first)), replaceable
+
+
+def _with_deletes(rows: DataFrame, operation: str) -> DataFrame:
+    """Returns the rows with deletes in place of rows before an update."""
+    if operation not in rows.columns:
+        return rows
+    value = _column(rows, operation)
     deleted = value == lit(Operation.UPDATE_BEFORE.value)
-    return last.withColumn(operation, when(deleted, Operation.DELETE.value).otherwise(value))
+    return rows.withColumn(operation, when(deleted, Operation.DELETE.value).otherwise(value))
 
 
 def divided_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:

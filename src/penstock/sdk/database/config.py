@@ -162,11 +162,11 @@ class DatabaseSinkConfig(TargetConfig, TableConfig):
 class ConflictConfig(DatabaseSinkConfig):
     on_conflict: Literal["update", "nothing"] = "update"
     """The action for a row whose key the table has, with `mode: upsert`: `update` the row of the
-    table, or do `nothing`. Of several rows with a key in a batch, the last one counts."""
+    table, or do `nothing`. Rows of a key are written one after another, in source order."""
 
 
 class UpdateWhereConfig(ConflictConfig):
     update_where: dict[str, Literal["=", ">", ">=", "<", "<=", "!=", "<>"]] = {}
     """Columns with operators, with `mode: upsert`. A row of the table is updated only if each of
-    these columns of the new row compares so with that of the table: `{version: ">"}`. Of several
-    rows with a key in a batch, only the last one is compared."""
+    these columns of the new row compares so with that of the table: `{version: ">"}`. Rows of a key
+    are written one after another, in source order."""

@@ -39,6 +39,10 @@ class ConflictConnection(Connection):
 class ConflictSink(DatabaseSink[T]):
     """Base class of sinks with `on_conflict`."""
 
+    @property
+    def writes_each_row(self) -> bool:
+        return self.config.on_conflict == "nothing" or bool(_update_where(self.config))
+
     def check_schema(self, columns: pa.Schema) -> None:
         super().check_schema(columns)
         raise_all(self._conflict_errors(columns))

@@ -135,7 +135,9 @@ class TableSink(Sink[T], Generic[T]):
         found = {name: find_name(name, names) for name in schema.names}
         spelled = {name: names[index] for name, index in found.items() if index >= 0}
         key = self.primary_key if self.mode == "upsert" else ()
-        return TableWriter(client, self.table, key, spelled, partition, is_new)
+        return TableWriter(
+            client, self.table, key, spelled, partition, is_new, in_turn=self.writes_each_row
+        )
 
     def _missing_table(self, connection: Connection, columns: pa.Schema | None = None) -> PlanError:
         create = "Set create: true"

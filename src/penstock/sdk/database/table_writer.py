@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,17 +22,18 @@ from penstock.sdk.sink import Receipt, Writer
 class TableWriter(Writer):
     """A writer of a part of a batch, in the transaction of a connection.
 
-    With a `key` rows are upserted, and deleted by their operation. `names` are the names of the
-    table for columns of the rows. Without `is_new` the rows are in the table already.
+    With a `key` rows are upserted, and deleted by their operation. With `in_turn` the rows of a key
+    are written one after another, otherwise a key has one row. `names` are the names of the table
+    for columns of the rows. Without `is_new` the rows are in the table already.
     """
 
     def __init__(
         self, connection: Connection, table: TableName, key: Sequence[str],
-        names: Mapping[str, str], number: int, is_new: bool,
+        names: Mapping[str, str], number: int, is_new: bool, *, in_turn: bool = False,
     ) -> None:  # fmt: skip
         self._connection, self._table, self._names = connection, table, names
         self._key = tuple(names.get(name, name) for name in key)
-        self._number, self._is_new = number, is_new
+        self._number, self._is_new, self._in_turn = number, is_new, in_turn
 
     def write(
         self,
@@ -43,6 +46,18 @@ class TableWriter(Writer):
         rows = rows.rename_columns([self._names.get(n, n) for n in rows.schema.names])
         if not self._key:
             return list(self._apply(self._insert, rows, _indexes(pa.repeat(True, rows.num_rows))))
+        if not self._in_turn:
+            return self._write_keys(rows, operations)
+        return [
+            Failure(turn[failure.index].as_py(), failure.error)
+            for turn in _turns(rows.select(list(self._key)))
+            for failure in self._write_keys(
+                rows.take(turn), None if operations is None else operations.take(turn)
+            )
+        ]
+
+    def _write_keys(self, rows: pa.RecordBatch, operations: pa.StringArray | None) -> list[Failure]:
+        """Deletes and upserts rows, of which no two have a key."""
         has_key, failures = split_null_keys(rows, self._key)
         deleted = pa.repeat(False, rows.num_rows)
         if operations is not None:
@@ -90,6 +105,16 @@ class TableWriter(Writer):
         for start, _, error in bisect_failures(rows.num_rows, attempt):
             if isinstance(error, RecordError):
                 yield Failure(index[start].as_py(), error)
+
+
+def _turns(keys: pa.RecordBatch) -> list[pa.Array]:
+    """Returns the indexes of the rows that have a key for the first time, the second time, ..."""
+    counts: Counter[tuple[Any, ...]] = Counter()
+    turns: defaultdict[int, list[int]] = defaultdict(list)
+    for index, key in enumerate(zip(*(column.to_pylist() for column in keys.columns), strict=True)):
+        turns[counts[key]].append(index)
+        counts[key] += 1
+    return [pa.array(turn, pa.int64()) for turn in turns.values()]
 
 
 def _indexes(mask: pa.BooleanArray) -> pa.Array:
