@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from penstock.core.errors import UserError
+from penstock.core.errors import PenstockError, UserError
+from penstock.engine.spark_session import session as session_module
+from penstock.engine.spark_session.session import session, sharing
+from penstock.engine.spark_session.settings import SessionSettings
+from penstock.runtime.sharing import spark
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
 from penstock.runtime.sharing.host import Host
 from penstock.runtime.sharing.modules import LoadedModules
@@ -41,6 +47,11 @@ PARTITIONS = "spark.sql.shuffle.partitions"
             {"spark": {"spark.hadoop.secret.key": "second"}},
             {"runtime.spark.spark.hadoop.secret.key": ("another value", "another value")},
         ),
+        (
+            {"spark": {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=x"}},
+            {},
+            {"runtime.spark.spark.driver.extraJavaOptions": ("not set", "another value")},
+        ),
         ({"spark": {PARTITIONS: 3}}, {"spark": {PARTITIONS: 5}, "trigger": "1s"}, {}),
         ({"partitions": 3}, {"state": "elsewhere", "state_store": "rocksdb"}, {}),
     ],
@@ -62,6 +73,60 @@ def test_another_setting_is_an_error_with_both_values(tmp_path: Path) -> None:
         assert caught.value.message == ('runtime.memory is 2g, and in the share "team" it is 1g')
     with spark.used(large, "b"):
         """The first pipeline ended before it started Spark."""
+
+
+def test_settings_of_the_first_session_are_not_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark gives the settings of its start to each new session."""
+    created: list[SessionSettings] = []
+
+    def create(settings: SessionSettings) -> Any:
+        created.append(settings)
+        return FakeSpark(settings.conf)
+
+    monkeypatch.setattr(spark, "create", create)
+    monkeypatch.setattr(spark, "is_alive", lambda: True)
+    conf = {"spark.sql.caseSensitive": "true", PARTITIONS: "3", "spark.hadoop.a": "b"}
+    shared, first = SharedSpark("team", tmp_path / "spark.log"), SessionSettings(conf=conf)
+    with shared.used(Runtime(), "a"), session(first) as found:
+        assert found.conf.values["spark.sql.caseSensitive"] == "true"
+    with shared.used(Runtime(), "b"), session(SessionSettings()) as found:
+        assert "spark.sql.caseSensitive" not in found.conf.values
+    (settings,) = created
+    assert settings.conf == {"spark.hadoop.a": "b", "spark.scheduler.mode": "FAIR"}
+    assert settings.length == "endless"
+
+
+class FakeSpark:
+    """A session, which inherits the settings of the start of Spark."""
+
+    sparkContext = SimpleNamespace(setLocalProperty=lambda name, value: None)
+
+    def __init__(self, start: Mapping[str, str]) -> None:
+        self._start, values = start, dict(start)
+        self.conf = SimpleNamespace(
+            isModifiable=lambda name: name.startswith("spark.sql."),
+            set=values.__setitem__, values=values,
+        )  # fmt: skip
+
+    def newSession(self) -> FakeSpark:
+        return FakeSpark(self._start)
+
+
+def test_an_end_of_the_jvm_is_the_error_of_each_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = SimpleNamespace(alive=True, has_ended=lambda error: True, close=lambda: None)
+    monkeypatch.setattr(session_module, "_running", running)
+    settings = SessionSettings(log_file=tmp_path / "spark.log")
+    with (
+        pytest.raises(PenstockError) as caught,
+        sharing(cast(Any, lambda settings: FakeSpark({}))),
+        session(settings),
+    ):
+        raise ConnectionError("closed")
+    assert caught.value.code == "java-ended"
 
 
 def test_a_module_has_one_file(tmp_path: Path) -> None:

@@ -189,9 +189,9 @@ def session(settings: SessionSettings) -> Iterator[SparkSession]:
     """
     reused = _reused.get()
     if reused is not None:
-        spark = reused(settings).newSession()
-        apply_settings(spark, settings.conf)
-        with _counted():
+        with end_of_java(settings.log_file), _counted():
+            spark = reused(settings).newSession()
+            apply_settings(spark, settings.conf)
             yield spark
         return
     spark = create(settings)
