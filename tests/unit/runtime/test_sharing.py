@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,7 @@ from penstock.core.errors import PenstockError, UserError
 from penstock.engine.spark_session import session as session_module
 from penstock.engine.spark_session.session import session, sharing
 from penstock.engine.spark_session.settings import SessionSettings
+from penstock.runtime.sharing import host as host_module
 from penstock.runtime.sharing import spark
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
 from penstock.runtime.sharing.host import Host
@@ -194,6 +197,62 @@ def test_a_host_ends_after_its_last_run(hosted: Hosted) -> None:
     assert not directory.has("three")
     left = [path.read_text() for path in directory.root.rglob("*") if path.is_file()]
     assert left and not any("s3cret" in text for text in left)
+
+
+def test_a_host_awaits_its_first_request(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory, host, runs = hosted
+    rounds, requests = threading.Semaphore(0), host._requests
+
+    def counted() -> Iterator[Request]:
+        rounds.release()
+        return requests()
+
+    monkeypatch.setattr(host, "_requests", counted)
+    runs.ends["one"] = RunEnd(0)
+    serving = threading.Thread(target=host.serve)
+    serving.start()
+    for _ in range(3):
+        rounds.acquire()
+    assert directory.send(Request("one", "a.yaml", "log"))
+    serving.join(60)
+    assert not serving.is_alive() and directory.end_of("one") == RunEnd(0)
+
+
+def test_a_host_without_requests_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "FIRST_SECONDS", 0)
+    directory = HostDirectory(tmp_path / "host")
+    pipe = directory.create()
+    Host(directory, pipe, Recorded()).serve()
+    assert not directory.send(Request("one", "a.yaml", "log"))
+    os.close(pipe)
+
+
+def test_an_end_is_recorded_once_the_disk_has_space(
+    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, host, runs = hosted
+    runs.ends["one"] = RunEnd(3)
+    attempts, end = iter((True, True, False)), directory.end
+
+    def end_unless_full(run: str, found: RunEnd) -> None:
+        if next(attempts):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        end(run, found)
+
+    monkeypatch.setattr(directory, "end", end_unless_full)
+    assert directory.send(Request("one", "a.yaml", "log"))
+    host.serve()
+    assert directory.end_of("one") == RunEnd(3)
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="the size of pipes is fixed")
+def test_a_large_request_before_the_host_reads(hosted: Hosted) -> None:
+    directory, host, runs = hosted
+    runs.ends["one"] = RunEnd(0)
+    request = Request("one", "a.yaml", "log", variables={"PENSTOCK_CONNECTIONS": "x" * 500_000})
+    assert directory.send(request)
+    host.serve()
+    assert runs.requests == [request]
 
 
 @pytest.mark.parametrize("reason", ["broken", "needs_new_host"])

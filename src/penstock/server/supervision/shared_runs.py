@@ -133,22 +133,29 @@ class Hosts:
         """Starts a host in a session of its own. Returns it with its pipe."""
         host = HostDirectory(self._directory / secrets.token_hex(8))
         pipe = host.create()
-        logs = self._logs / f"share-{share}"
-        create_directory(logs)
-        words = [*self._command, share, str(host.root), str(logs)]
+        child: subprocess.Popen[bytes] | None = None
         try:
-            with open_private(logs / OUTPUT, "ab") as output:
-                child = subprocess.Popen(
-                    words, cwd=host.root, env=dict(self._environment), stdin=pipe, stdout=output,
-                    stderr=output, start_new_session=True,
-                )  # fmt: skip
+            child = self._spawn(host, share, pipe)
+            host.write_facts(**self._facts(host, share, child.pid))
         except OSError:
             os.close(pipe)
+            if child is not None:
+                child.kill()
+                child.wait()
             host.remove_if_unused()
             raise
         self._children[host.root] = child
-        host.write_facts(**self._facts(host, share, child.pid))
         return host, pipe
+
+    def _spawn(self, host: HostDirectory, share: str, pipe: int) -> subprocess.Popen[bytes]:
+        logs = self._logs / f"share-{share}"
+        create_directory(logs)
+        words = [*self._command, share, str(host.root), str(logs)]
+        with open_private(logs / OUTPUT, "ab") as output:
+            return subprocess.Popen(
+                words, cwd=host.root, env=dict(self._environment), stdin=pipe, stdout=output,
+                stderr=output, start_new_session=True,
+            )  # fmt: skip
 
     def _facts(self, host: HostDirectory, share: str, pid: int) -> dict[str, Any]:
         identity = process_identity(pid)
