@@ -15,8 +15,9 @@ import pytest
 
 from penstock.core.errors import PenstockError, UserError
 from penstock.engine.spark_session import session as session_module
-from penstock.engine.spark_session.session import session, sharing
+from penstock.engine.spark_session.session import session
 from penstock.engine.spark_session.settings import SessionSettings
+from penstock.engine.spark_session.shared import sharing
 from penstock.runtime.sharing import host as host_module
 from penstock.runtime.sharing import spark
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import UserError
 from penstock.core.files.private_files import open_private
-from penstock.engine.spark_session.session import close, create, is_alive, sharing
+from penstock.engine.spark_session.session import close, create, is_alive
 from penstock.engine.spark_session.settings import SessionSettings
+from penstock.engine.spark_session.shared import sharing
 from penstock.engine.spark_session.spark_failure import end_of_java_error
 from penstock.spec.runtime_models import Runtime
 
