@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -56,6 +57,33 @@ def test_files_are_written_once(server: FileServer) -> None:
     assert driver.read(str(path)) == b"first" == path.read_bytes()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert path.stat().st_mode & 0o77 == 0
+
+
+def test_a_failure_leaves_no_file(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = server.root / "operator/1-a/3.changes.arrow"
+    with monkeypatch.context() as patch, pytest.raises(StateError, match="No space left"):
+        patch.setattr(servers, "sync", fail)
+        server.address.write(str(path), b"first")
+    assert not [*path.parent.iterdir()]
+    server.address.write(str(path), b"first")
+    assert path.read_bytes() == b"first"
+
+
+def test_a_connection_without_a_thread_is_closed(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Exhausted:
+        def __init__(self, **arguments: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch, pytest.raises(Transient):
+        patch.setattr(servers.threading, "Thread", Exhausted)
+        server.address.read(str(server.root / "missing"))
+    with pytest.raises(StateError, match="cannot read"):
+        server.address.read(str(server.root / "missing"))
 
 
 def test_requests_without_permission(server: FileServer, tmp_path: Path) -> None:
