@@ -117,8 +117,7 @@ class Hosts:
             if child.poll() is not None:
                 del self._children[root]
         for host in self._hosts():
-            facts = host.facts()
-            if not facts or process_identity(facts["pid"]) != facts["identity"]:
+            if not _is_alive(host.facts()):
                 host.remove_if_unused()
 
     def _hosts(self) -> Iterator[HostDirectory]:
@@ -127,7 +126,9 @@ class Hosts:
 
     def _suits(self, host: HostDirectory, share: str) -> bool:
         facts = host.facts()
-        return bool(facts) and facts["share"] == share and facts["key"] == self._key(host)
+        if not _is_alive(facts):
+            return False
+        return bool(facts["share"] == share and facts["key"] == self._key(host))
 
     def _start_host(self, share: str) -> tuple[HostDirectory, int]:
         """Starts a host in a session of its own. Returns it with its pipe."""
@@ -165,3 +166,8 @@ class Hosts:
         """Returns a hash of the version and the environment, which may have secrets."""
         facts = [host.root.name, __version__, *self._command, json.dumps(dict(self._environment))]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _is_alive(facts: Mapping[str, Any]) -> bool:
+    """Returns whether the process of a host runs; False before its facts are known."""
+    return bool(facts) and process_identity(facts["pid"]) == facts["identity"]
