@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_a_connection_without_a_thread_is_closed(
             raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch, pytest.raises(Transient):
-        patch.setattr(servers.threading, "Thread", Exhausted)
+        patch.setattr(threading, "Thread", Exhausted)
         server.address.read(str(server.root / "missing"))
     with pytest.raises(StateError, match="cannot read"):
         server.address.read(str(server.root / "missing"))

@@ -94,9 +94,9 @@ def test_settings_of_the_first_session_are_not_those_of_others(
     conf = {"spark.sql.caseSensitive": "true", PARTITIONS: "3", "spark.hadoop.a": "b"}
     shared, first = SharedSpark("team", tmp_path / "spark.log"), SessionSettings(conf=conf)
     with shared.used(Runtime(), "a"), session(first) as found:
-        assert found.conf.values["spark.sql.caseSensitive"] == "true"
+        assert cast(Any, found).conf.values["spark.sql.caseSensitive"] == "true"
     with shared.used(Runtime(), "b"), session(SessionSettings()) as found:
-        assert "spark.sql.caseSensitive" not in found.conf.values
+        assert "spark.sql.caseSensitive" not in cast(Any, found).conf.values
     (settings,) = created
     assert settings.conf == {"spark.hadoop.a": "b", "spark.scheduler.mode": "FAIR"}
     assert settings.length == "endless"
