@@ -34,7 +34,7 @@ from penstock.runtime.dead_letters.store import DeadLetters
 from servers.spark import HOSTS, SparkCluster, Worker
 
 TIMEOUT = "10s"
-"""The time after which Spark gives up a silent executor."""
+"""The time after which Spark removes a silent executor."""
 PAUSES = {"pause": 3.0, "long-pause": 25.0}
 ENDS = 3
 """The maximum number of runs that end with an error, of which each is started again."""

@@ -98,8 +98,8 @@ class LostExecutors:
             raise Transient(
                 f"the run has had no executor for {START_TIMEOUT:.0f} s",
                 code="no-executors",
-                hint="Run again; the run resumes. A master that starts again knows the "
-                "applications before only with spark.deploy.recoveryMode.",
+                hint="Run again; the run resumes. A master that starts again "
+                "recovers its applications only with spark.deploy.recoveryMode.",
             )
         elif now - self._warned >= WAIT_SECONDS:
             self._warned = now
