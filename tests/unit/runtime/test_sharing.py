@@ -213,7 +213,8 @@ def test_a_host_awaits_its_first_request(hosted: Hosted, monkeypatch: pytest.Mon
     serving = threading.Thread(target=host.serve)
     serving.start()
     for _ in range(3):
-        rounds.acquire()
+        while not rounds.acquire(timeout=0.05):
+            assert serving.is_alive(), "the host has ended"
     assert directory.send(Request("one", "a.yaml", "log"))
     serving.join(60)
     assert not serving.is_alive() and directory.end_of("one") == RunEnd(0)
