@@ -129,8 +129,9 @@ class FileServer:
             hidden.unlink(missing_ok=True)
         return b""
 
-    def _table(self, directory: str, batch: int | None, isolated: bool) -> bytes:
-        table, sink = self.tables[directory](batch, isolated=isolated), pa.BufferOutputStream()
+    def _table(self, directory: str, batch: int | None) -> bytes:
+        """Returns the content of a lookup table. A decoder that crashes does not end the driver."""
+        table, sink = self.tables[directory](batch, isolated=True), pa.BufferOutputStream()
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         content: bytes = sink.getvalue().to_pybytes()
