@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from test_updating_rows import changes
 
 from penstock.core.errors import StateError, Transient
+from penstock.core.served_state import serves_state
 from penstock.engine.driver_files import server as servers
 from penstock.engine.driver_files.server import FileServer, served
 from penstock.engine.spark_session.shared_paths import SharedPath
@@ -102,6 +103,21 @@ def test_requests_without_permission(server: FileServer, tmp_path: Path) -> None
     server.close()
     with pytest.raises(Transient):
         driver.read(str(outside))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"spark.ssl.enabled": "false"}, True),
+        ({"spark.network.crypto.enabled": True}, False),
+        ({"spark.authenticate.enableSaslEncryption": "TRUE"}, False),
+    ],
+)
+def test_a_spark_with_encrypted_connections_is_not_served(
+    settings: dict[str, Any], expected: bool
+) -> None:
+    assert serves_state(settings) is expected
 
 
 def test_an_address_has_no_visible_key(server: FileServer) -> None:
