@@ -39,6 +39,7 @@ from servers.spark import SparkCluster
 
 CLASSES = ("driver JVM", "driver Python", "helpers", "executor JVM", "executor Python", "daemons")
 TIMEOUT_SECONDS = 180.0
+"""The longest time without a batch."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,18 @@ class Application:
 
     def _await(self, state: Path, batches: int, file: str | None = None) -> int:
         """Waits for a file or a number of batches, and returns the number of batches."""
-        until = time.monotonic() + TIMEOUT_SECONDS
-        while not (_batches(state) >= batches if file is None else (state / file).exists()):
+        last, until = -1, 0.0
+        while True:
+            found = _batches(state)
+            if found >= batches if file is None else (state / file).exists():
+                return found
             if file is None:
                 self.engine.check()
+            if found > last:
+                last, until = found, time.monotonic() + TIMEOUT_SECONDS
             if time.monotonic() > until:
-                raise Failed(f"{state.name} has written {_batches(state)} of {batches} batches")
+                raise Failed(f"{state.name} has written {found} of {batches} batches")
             time.sleep(0.02)
-        return _batches(state)
 
     def _cpu(self) -> Counter[str]:
         """Returns the CPU seconds so far, by class of process."""

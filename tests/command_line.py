@@ -33,7 +33,7 @@ class CommandLine:
     ) -> subprocess.CompletedProcess[str]:
         """Returns the exit code and the output of a command run in a directory."""
         from penstock.cli.main import main
-        from penstock.engine.spark_session.session import reusing
+        from penstock.engine.spark_session.shared import reusing
 
         out, err = _stream(), _stream()
         spark = nullcontext() if self.spark is None else reusing(self.spark)

@@ -1,4 +1,4 @@
-"""Losses of a standalone cluster during a run: processes, disks and connections.
+"""Losses of a standalone cluster during a run: processes and disks.
 
     python tests/chaos/kill_cluster.py [--rounds N] [--records N] [--only NAME ...] [--seed N]
 
@@ -34,7 +34,7 @@ from penstock.runtime.dead_letters.store import DeadLetters
 from servers.spark import HOSTS, SparkCluster, Worker
 
 TIMEOUT = "10s"
-"""The time after which Spark gives up a silent executor."""
+"""The time after which Spark removes a silent executor."""
 PAUSES = {"pause": 3.0, "long-pause": 25.0}
 ENDS = 3
 """The maximum number of runs that end with an error, of which each is started again."""
@@ -87,10 +87,10 @@ class Losses:
             time.sleep(0.05)
 
     def end(self) -> None:
-        """Stops the run after its last batch."""
-        for _ in range(3):
-            process = self._ensure_run()
-            code = process.wait(LONGEST)
+        """Waits for the end of the run, which is started again after an error."""
+        for _ in range(ENDS):
+            has_ended = self.process is not None and self.process.poll() == 0
+            code = 0 if has_ended else self._ensure_run().wait(LONGEST)
             if code == 0:
                 return
         raise AssertionError(f"ended with code {code}:\n{self.victim.log()[-3000:]}")

@@ -400,7 +400,7 @@ def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(commands)], cwd=directory, capture_output=True,
-        text=True, env=environment, timeout=300,
+        text=True, env=environment, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [subprocess.CompletedProcess(**each) for each in json.loads(done.stdout)]

@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 from penstock.core import java
 from penstock.core.errors import PenstockError, UserError
 from penstock.engine.spark_session.classcache import ArchiveDirectory, ClassCache
-from penstock.engine.spark_session.session import reusing, session
+from penstock.engine.spark_session.session import session
 from penstock.engine.spark_session.settings import SessionSettings
+from penstock.engine.spark_session.shared import reusing
 from penstock.engine.spark_session.warm import WarmPython
 from penstock.engine.workers.scratch import Scratch
 

@@ -65,7 +65,7 @@ class _Master(_Daemon):
     registered = "I have been elected leader"
 
     def command(self) -> Sequence[str]:
-        """The command of a master that knows its applications when it is started again."""
+        """The command of a master that recovers its applications when it is started again."""
         ports = ["--port", str(self.port), "--webui-port", "0"]
         recovery = {"Mode": "FILESYSTEM", "Directory": self.directory.path / "recovery"}
         flags = [f"-Dspark.deploy.recovery{name}={value}" for name, value in recovery.items()]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_ENCRYPTED = ("spark.network.crypto.enabled", "spark.ssl.enabled", "spark.ssl.rpc.enabled")
+_ENCRYPTED = (
+    "spark.network.crypto.enabled", "spark.ssl.enabled", "spark.ssl.rpc.enabled",
+    "spark.authenticate.enableSaslEncryption",
+)  # fmt: skip
 """The settings that encrypt the connections of Spark."""
 
 

@@ -29,7 +29,10 @@ _TRANSIENT = (
     "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "Failed to get broadcast_",
 )  # fmt: skip
 """Errors of lost processes: also of rows of a shuffle, of a checkpoint, or of a broadcast there."""
-_ON_EXECUTOR = re.compile(r"\((\S+ executor \d+)\): .*(?:No space left|quota exceeded)")
+_ON_EXECUTOR = re.compile(
+    r"\((\S+ executor \d+)\): (?:(?!Driver stacktrace).)*?(?:No space left|quota exceeded)",
+    re.DOTALL,
+)
 
 
 def diagnose(plan: Plan, query: Query, error: BaseException) -> PenstockError:

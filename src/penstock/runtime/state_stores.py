@@ -14,7 +14,7 @@ from penstock.core.units import size_text
 from penstock.engine.checkpoints.state_partitions import StatePartitions
 from penstock.engine.checkpoints.state_store import PROVIDER, ROCKSDB, StateStore
 from penstock.engine.deduplication.attempt import FOLDER as DEDUPLICATION
-from penstock.engine.spark_session.session import session_count
+from penstock.engine.spark_session.shared import session_count
 from penstock.engine.updating.versions import FOLDER as UPDATING
 from penstock.engine.updating.versions import OperatorStateDirectory
 from penstock.observe.metrics import Metrics

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.core.files.carried_file import copy_files, is_carrying
+from penstock.core.files.carried_file import copy_files, has_content, is_carrying
 from penstock.core.files.imported_files import module_files, with_imports
 
 
@@ -15,13 +16,14 @@ from penstock.core.files.imported_files import module_files, with_imports
 class CarriedModules:
     """The module of `function`, and those that it imports, in the directory `base`.
 
-    While files travel, a pickle contains their content. On a machine without the module in `base`,
-    the unpickled value has a private copy of the files in place of `base`.
+    While files travel, a pickle contains their content. On a machine without these files in `base`,
+    the unpickled value has a private copy of them in place of `base`. The modules of one `base`
+    have one copy, because Python imports each package from one directory.
     """
 
     function: str
     base: Path
-    files: Mapping[str, bytes] | None = None
+    files: Mapping[str, bytes] | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         files = self.files
@@ -41,8 +43,9 @@ def _read(function: str, base: Path) -> Mapping[str, bytes]:
 
 
 def _received(function: str, base: Path, files: Mapping[str, bytes] | None) -> CarriedModules:
-    if files and not _files(function, base):
-        base = copy_files(files)
+    if files and not all(has_content(base / name, content) for name, content in files.items()):
+        base = copy_files(files, str(base))
+        importlib.invalidate_caches()
     return CarriedModules(function, base, files)
 
 

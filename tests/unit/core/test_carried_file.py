@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.files import carried_file
-from penstock.core.files.carried_file import CarriedFile, carrying
+from penstock.core.files.carried_file import CarriedFile, carrying, copy_files
 from penstock.sdk.component import Context
 from penstock.sdk.network.tls import Tls
 from penstock.transforms.python import Python, PythonConfig
@@ -28,6 +28,8 @@ def test_a_file_of_an_option_on_another_machine(
     with carrying():
         pickled = pickle.dumps(tls)
     assert pickle.loads(pickled).ca == str(path), "a machine with the file uses it"
+    path.write_text("its key")
+    assert Path(pickle.loads(pickled).ca or "").read_text() == "the key", "another file there"
     path.unlink()
     assert pickle.loads(plain).ca == str(path)
     for content in (pickled, pickle.dumps(pickle.loads(pickled))):
@@ -46,6 +48,32 @@ def test_files_that_do_not_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with carrying():
             found = pickle.loads(pickle.dumps(CarriedFile(tmp_path / name)))
         assert found == str(tmp_path / name) and found.content is None
+
+
+def test_modules_of_one_package_on_another_machine(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "carried_pack").mkdir(parents=True)
+    (project / "carried_pack/__init__.py").write_text("")
+    for name in ("first", "second"):
+        (project / f"{name}_main.py").write_text(f"from carried_pack.{name} import transform\n")
+        (project / f"carried_pack/{name}.py").write_text(f"def transform(b): return '{name}'\n")
+    pickled = []
+    for name in ("first", "second"):
+        with carrying():
+            config = PythonConfig(function=f"{name}_main:transform")
+            pickled.append(pickle.dumps(Python(config, Context(base=project))))
+    (project / "first_main.py").write_text("def transform(b): return 'another version'\n")
+    (project / "second_main.py").unlink()
+    for name, content in zip(("first", "second"), pickled, strict=True):
+        found = pickle.loads(content)
+        found.open()
+        assert found._call(None) == name
+
+
+def test_a_changed_file_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    first, second = (copy_files({"a.py": content}, "project") for content in (b"1", b"2"))
+    assert (first / "a.py").read_bytes() == b"1" and (second / "a.py").read_bytes() == b"2"
+    assert copy_files({"b.py": b"3"}, "project") == first != copy_files({"b.py": b"3"}, "other")
 
 
 def test_modules_of_a_project_on_another_machine(tmp_path: Path) -> None:

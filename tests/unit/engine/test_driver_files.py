@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from pyspark import TaskContext
 from test_updating_rows import changes
 
 from penstock.core.errors import StateError, Transient
+from penstock.core.served_state import serves_state
 from penstock.engine.driver_files import server as servers
 from penstock.engine.driver_files.server import FileServer, served
 from penstock.engine.spark_session.shared_paths import SharedPath
@@ -58,6 +61,33 @@ def test_files_are_written_once(server: FileServer) -> None:
     assert path.stat().st_mode & 0o77 == 0
 
 
+def test_a_failure_leaves_no_file(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = server.root / "operator/1-a/3.changes.arrow"
+    with monkeypatch.context() as patch, pytest.raises(StateError, match="No space left"):
+        patch.setattr(servers, "sync", fail)
+        server.address.write(str(path), b"first")
+    assert not [*path.parent.iterdir()]
+    server.address.write(str(path), b"first")
+    assert path.read_bytes() == b"first"
+
+
+def test_a_connection_without_a_thread_is_closed(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Exhausted:
+        def __init__(self, **arguments: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch, pytest.raises(Transient):
+        patch.setattr(threading, "Thread", Exhausted)
+        server.address.read(str(server.root / "missing"))
+    with pytest.raises(StateError, match="cannot read"):
+        server.address.read(str(server.root / "missing"))
+
+
 def test_requests_without_permission(server: FileServer, tmp_path: Path) -> None:
     outside = tmp_path / "secret"
     outside.write_text("secret")
@@ -73,6 +103,21 @@ def test_requests_without_permission(server: FileServer, tmp_path: Path) -> None
     server.close()
     with pytest.raises(Transient):
         driver.read(str(outside))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"spark.ssl.enabled": "false"}, True),
+        ({"spark.network.crypto.enabled": True}, False),
+        ({"spark.authenticate.enableSaslEncryption": "TRUE"}, False),
+    ],
+)
+def test_a_spark_with_encrypted_connections_is_not_served(
+    settings: dict[str, Any], expected: bool
+) -> None:
+    assert serves_state(settings) is expected
 
 
 def test_an_address_has_no_visible_key(server: FileServer) -> None:
@@ -117,9 +162,9 @@ def test_the_content_of_a_lookup_table(server: FileServer) -> None:
 
     server.tables["lookups/names"] = table
     driver = server.address
-    assert driver.table("lookups/names", 3, isolated=True).column("id").to_pylist() == [0, 1, 2]
-    assert driver.table("lookups/names", None, isolated=False).num_rows == 0
+    assert driver.table("lookups/names", 3).column("id").to_pylist() == [0, 1, 2]
+    assert driver.table("lookups/names", None).num_rows == 0
     with pytest.raises(Transient) as caught:
-        driver.table("lookups/names", 9, isolated=False)
+        driver.table("lookups/names", 9)
     assert (caught.value.code, caught.value.hint) == ("table-changes", "Wait.")
-    assert asked == [(3, True), (None, False), (9, False)]
+    assert asked == [(3, True), (None, True), (9, True)], "a crash does not end the driver"

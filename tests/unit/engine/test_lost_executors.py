@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from penstock.core.errors import Transient
 from penstock.engine.spark_session import cluster
 from penstock.engine.spark_session.cluster import START_TIMEOUT, WAIT_SECONDS, LostExecutors
+
+JAVA_EXCEPTION: Any = SimpleNamespace(_target_id="o1", _gateway_client=None)
 
 
 class Clock:
@@ -50,6 +54,22 @@ def test_the_time_starts_again(monkeypatch: pytest.MonkeyPatch, between: dict[st
     clock.after(START_TIMEOUT - 1)
     clock.after(1, **between)
     clock.after(START_TIMEOUT - 1)
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_an_application_that_the_cluster_has_removed(
+    monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    """Its queries end with the reason, after Spark has stopped."""
+    clock = Clock(monkeypatch)
+
+    def registered(session: Any) -> int:
+        raise Py4JJavaError("Cannot call methods on a stopped SparkContext", JAVA_EXCEPTION)
+
+    monkeypatch.setattr(cluster, "registered_executors", registered)
+    monkeypatch.setattr(cluster, "is_stopped", lambda session: stopped)
+    with nullcontext() if stopped else pytest.raises(Py4JJavaError):
+        clock.after(1)
 
 
 def test_a_local_master_has_no_executors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,10 @@ def test_an_expression_without_a_quote_is_an_error_of_the_query(tmp_path: Path) 
         ("Task 0 in stage 2.1 failed 4 times, most recent failure: Lost task 0.3 in stage 2.1 "
          "(TID 17) (node-b executor 0): java.io.IOException: No space left on device",
          "disk-full", "a disk of node-b executor 0 is full"),
+        ("Lost task 0.3 in stage 2.1 (TID 17) (node-b executor 0): "
+         "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+         "  File \"x.py\", line 1, in <module>\nOSError: [Errno 28] No space left on device\n",
+         "disk-full", "a disk of node-b executor 0 is full"),
     ],
 )  # fmt: skip
 def test_failures_of_executors_are_retried(
@@ -106,6 +110,8 @@ def test_a_full_disk_of_the_driver_is_not_retried(tmp_path: Path) -> None:
         "java.io.IOException: No space left on device",
         "Lost task 0.3 in stage 2.1 (TID 17) (localhost executor driver): java.io.IOException: "
         "No space left on device",
+        "Lost task 0.3 in stage 2.1 (TID 17) (node-b executor 0): java.lang.Exception\n\n"
+        "Driver stacktrace:\nCaused by: java.io.IOException: No space left on device",
     ):
         found = diagnose(plan, plan.queries[0], PySparkException(text))
         assert found.code == "disk-full" and not found.policy.retried

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from penstock.core.errors import UserError
+from penstock.core.errors import PenstockError, UserError
+from penstock.engine.spark_session import session as session_module
+from penstock.engine.spark_session.session import session
+from penstock.engine.spark_session.settings import SessionSettings
+from penstock.engine.spark_session.shared import sharing
+from penstock.runtime.sharing import host as host_module
+from penstock.runtime.sharing import spark
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
 from penstock.runtime.sharing.host import Host
 from penstock.runtime.sharing.modules import LoadedModules
@@ -41,6 +51,11 @@ PARTITIONS = "spark.sql.shuffle.partitions"
             {"spark": {"spark.hadoop.secret.key": "second"}},
             {"runtime.spark.spark.hadoop.secret.key": ("another value", "another value")},
         ),
+        (
+            {"spark": {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=x"}},
+            {},
+            {"runtime.spark.spark.driver.extraJavaOptions": ("not set", "another value")},
+        ),
         ({"spark": {PARTITIONS: 3}}, {"spark": {PARTITIONS: 5}, "trigger": "1s"}, {}),
         ({"partitions": 3}, {"state": "elsewhere", "state_store": "rocksdb"}, {}),
     ],
@@ -62,6 +77,60 @@ def test_another_setting_is_an_error_with_both_values(tmp_path: Path) -> None:
         assert caught.value.message == ('runtime.memory is 2g, and in the share "team" it is 1g')
     with spark.used(large, "b"):
         """The first pipeline ended before it started Spark."""
+
+
+def test_settings_of_the_first_session_are_not_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark gives the settings of its start to each new session."""
+    created: list[SessionSettings] = []
+
+    def create(settings: SessionSettings) -> Any:
+        created.append(settings)
+        return FakeSpark(settings.conf)
+
+    monkeypatch.setattr(spark, "create", create)
+    monkeypatch.setattr(spark, "is_alive", lambda: True)
+    conf = {"spark.sql.caseSensitive": "true", PARTITIONS: "3", "spark.hadoop.a": "b"}
+    shared, first = SharedSpark("team", tmp_path / "spark.log"), SessionSettings(conf=conf)
+    with shared.used(Runtime(), "a"), session(first) as found:
+        assert cast(Any, found).conf.values["spark.sql.caseSensitive"] == "true"
+    with shared.used(Runtime(), "b"), session(SessionSettings()) as found:
+        assert "spark.sql.caseSensitive" not in cast(Any, found).conf.values
+    (settings,) = created
+    assert settings.conf == {"spark.hadoop.a": "b", "spark.scheduler.mode": "FAIR"}
+    assert settings.length == "endless"
+
+
+class FakeSpark:
+    """A session, which inherits the settings of the start of Spark."""
+
+    sparkContext = SimpleNamespace(setLocalProperty=lambda name, value: None)
+
+    def __init__(self, start: Mapping[str, str]) -> None:
+        self._start, values = start, dict(start)
+        self.conf = SimpleNamespace(
+            isModifiable=lambda name: name.startswith("spark.sql."),
+            set=values.__setitem__, values=values,
+        )  # fmt: skip
+
+    def newSession(self) -> FakeSpark:
+        return FakeSpark(self._start)
+
+
+def test_an_end_of_the_jvm_is_the_error_of_each_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = SimpleNamespace(alive=True, has_ended=lambda error: True, close=lambda: None)
+    monkeypatch.setattr(session_module, "_running", running)
+    settings = SessionSettings(log_file=tmp_path / "spark.log")
+    with (
+        pytest.raises(PenstockError) as caught,
+        sharing(cast(Any, lambda settings: FakeSpark({}))),
+        session(settings),
+    ):
+        raise ConnectionError("closed")
+    assert caught.value.code == "java-ended"
 
 
 def test_a_module_has_one_file(tmp_path: Path) -> None:
@@ -129,6 +198,63 @@ def test_a_host_ends_after_its_last_run(hosted: Hosted) -> None:
     assert not directory.has("three")
     left = [path.read_text() for path in directory.root.rglob("*") if path.is_file()]
     assert left and not any("s3cret" in text for text in left)
+
+
+def test_a_host_awaits_its_first_request(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory, host, runs = hosted
+    rounds, requests = threading.Semaphore(0), host._requests
+
+    def counted() -> Iterator[Request]:
+        rounds.release()
+        return requests()
+
+    monkeypatch.setattr(host, "_requests", counted)
+    runs.ends["one"] = RunEnd(0)
+    serving = threading.Thread(target=host.serve)
+    serving.start()
+    for _ in range(3):
+        while not rounds.acquire(timeout=0.05):
+            assert serving.is_alive(), "the host has ended"
+    assert directory.send(Request("one", "a.yaml", "log"))
+    serving.join(60)
+    assert not serving.is_alive() and directory.end_of("one") == RunEnd(0)
+
+
+def test_a_host_without_requests_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "FIRST_SECONDS", 0)
+    directory = HostDirectory(tmp_path / "host")
+    pipe = directory.create()
+    Host(directory, pipe, Recorded()).serve()
+    assert not directory.send(Request("one", "a.yaml", "log"))
+    os.close(pipe)
+
+
+def test_an_end_is_recorded_once_the_disk_has_space(
+    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, host, runs = hosted
+    runs.ends["one"] = RunEnd(3)
+    attempts, end = iter((True, True, False)), directory.end
+
+    def end_unless_full(run: str, found: RunEnd) -> None:
+        if next(attempts):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        end(run, found)
+
+    monkeypatch.setattr(directory, "end", end_unless_full)
+    assert directory.send(Request("one", "a.yaml", "log"))
+    host.serve()
+    assert directory.end_of("one") == RunEnd(3)
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="the size of pipes is fixed")
+def test_a_large_request_before_the_host_reads(hosted: Hosted) -> None:
+    directory, host, runs = hosted
+    runs.ends["one"] = RunEnd(0)
+    request = Request("one", "a.yaml", "log", variables={"PENSTOCK_CONNECTIONS": "x" * 500_000})
+    assert directory.send(request)
+    host.serve()
+    assert runs.requests == [request]
 
 
 @pytest.mark.parametrize("reason", ["broken", "needs_new_host"])

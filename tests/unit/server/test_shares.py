@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime.sharing.directory import Request
+from penstock.runtime.sharing.directory import HostDirectory, Request
 from penstock.runtime.state.directory import StateDirectory
 from penstock.server.settings import Settings
 from penstock.server.store.pipelines import Start
@@ -164,6 +164,18 @@ def test_a_process_with_another_environment_is_not_joined(
     bar, cafe = run_in(make_hosts(), "bar"), run_in(confined, "cafe")
     assert bar.pid != cafe.pid
     assert run_in(make_hosts(PENSTOCK_NO_PYTHON="1"), "shop").pid == cafe.pid
+
+
+def test_a_process_that_has_ended_is_not_joined(
+    make_hosts: Callable[..., Hosts], run_in: Callable[..., SharedRun], tmp_path: Path
+) -> None:
+    """A child of the process may keep its pipe open."""
+    hosts, host = make_hosts(), HostDirectory(tmp_path / "hosts" / "0")
+    pipe = host.create()
+    key = hosts._key(host)
+    host.write_facts(share="team", pid=os.getpid(), identity="another", key=key)
+    assert run_in(hosts, "bar").pid != os.getpid()
+    os.close(pipe)
 
 
 def test_a_changed_module_is_loaded_in_another_process(

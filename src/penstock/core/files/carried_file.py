@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -20,13 +21,14 @@ _SPARK_DIRECTORIES = "SPARK_LOCAL_DIRS"
 
 _runs = 0
 """The number of runs of this process whose files travel."""
+_runs_lock = threading.Lock()
 
 
 class CarriedFile(str):
     """The path of a file that a component reads, also in tasks.
 
-    Within `carrying` a pickle contains the content of the file. On a machine that has no file at
-    this path, the unpickled value is the path of a private copy.
+    Within `carrying` a pickle contains the content of the file. On a machine that has no file with
+    this content at this path, the unpickled value is the path of a private copy.
     """
 
     content: bytes | None = None
@@ -42,11 +44,13 @@ class CarriedFile(str):
 def carrying() -> Iterator[None]:
     """Makes pickles of this process contain the content of files."""
     global _runs
-    _runs += 1
+    with _runs_lock:
+        _runs += 1
     try:
         yield
     finally:
-        _runs -= 1
+        with _runs_lock:
+            _runs -= 1
 
 
 def is_carrying() -> bool:
@@ -54,10 +58,17 @@ def is_carrying() -> bool:
     return _runs > 0
 
 
-def copy_files(files: Mapping[str, bytes]) -> Path:
-    """Returns the private directory of files with these paths below it, which never change."""
-    digest = hashlib.blake2b(repr(sorted(files.items())).encode(), digest_size=16).hexdigest()
-    directory = _directory(os.getpid()) / digest
+def copy_files(files: Mapping[str, bytes], group: str = "") -> Path:
+    """Returns the private directory of files with these paths below it, which never change.
+
+    Files of one group have one directory, as long as their contents do not contradict.
+    """
+    directory = _directory(os.getpid()) / _digest(group)
+    if not group or any(
+        (directory / name).exists() and not has_content(directory / name, content)
+        for name, content in files.items()
+    ):
+        directory = directory.with_name(_digest(repr(sorted(files.items()))))
     for name, content in files.items():
         path = directory / name
         if not path.exists():
@@ -67,6 +78,18 @@ def copy_files(files: Mapping[str, bytes]) -> Path:
                 file.write(content)
             hidden.rename(path)
     return directory
+
+
+def has_content(path: Path, content: bytes) -> bool:
+    """Returns whether this machine has a file with this content at a path."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _read(path: Path) -> bytes | None:
@@ -81,7 +104,7 @@ def _read(path: Path) -> bytes | None:
 
 def _received(path: str, content: bytes | None) -> CarriedFile:
     """Returns the path of a file on this machine, or that of a copy of its content."""
-    if content is None or os.access(path, os.R_OK):
+    if content is None or has_content(Path(path), content):
         file = CarriedFile(path)
     else:
         name = Path(path).name

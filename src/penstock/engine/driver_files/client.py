@@ -37,9 +37,9 @@ class DriverFiles:
         """Writes a file durably, unless an earlier attempt of the task has written it."""
         self._request(WRITE, path, content=content)
 
-    def table(self, directory: str, batch: int | None, *, isolated: bool) -> pa.Table:
+    def table(self, directory: str, batch: int | None) -> pa.Table:
         """Returns the content of a lookup table for a batch, which the driver reads."""
-        content = self._request(TABLE, directory, batch, isolated)
+        content = self._request(TABLE, directory, batch)
         return pa.ipc.open_file(pa.py_buffer(content)).read_all()
 
     def _request(self, operation: str, *arguments: object, content: bytes = b"") -> bytes:

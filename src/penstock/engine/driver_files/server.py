@@ -65,14 +65,18 @@ class FileServer:
         self._listener.close()
 
     def _accept(self) -> None:
-        """Accepts connections, also after a failure, as at the limit of open files."""
+        """Accepts connections, also after a failure, as at the limit of open files or threads."""
         while not self._closed.is_set():
             try:
                 peer, _ = self._listener.accept()
             except OSError:
                 self._closed.wait(_PAUSE_SECONDS)
                 continue
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+            try:
+                threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+            except RuntimeError:
+                peer.close()
+                self._closed.wait(_PAUSE_SECONDS)
 
     def _serve(self, peer: socket.socket) -> None:
         """Serves a connection, which has one request."""
@@ -114,18 +118,20 @@ class FileServer:
         target = self._path(path)
         create_directory_durably(target.parent)
         hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
-        with open_private(hidden, "wb") as file:
-            file.write(content)
-        sync(hidden)
-        with self._writing:
-            if target.exists():
-                hidden.unlink()
-            else:
-                rename_durably(hidden, target)
+        try:
+            with open_private(hidden, "wb") as file:
+                file.write(content)
+            sync(hidden)
+            with self._writing:
+                if not target.exists():
+                    rename_durably(hidden, target)
+        finally:
+            hidden.unlink(missing_ok=True)
         return b""
 
-    def _table(self, directory: str, batch: int | None, isolated: bool) -> bytes:
-        table, sink = self.tables[directory](batch, isolated=isolated), pa.BufferOutputStream()
+    def _table(self, directory: str, batch: int | None) -> bytes:
+        """Returns the content of a lookup table. A decoder that crashes does not end the driver."""
+        table, sink = self.tables[directory](batch, isolated=True), pa.BufferOutputStream()
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         content: bytes = sink.getvalue().to_pybytes()

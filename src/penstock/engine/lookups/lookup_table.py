@@ -79,11 +79,11 @@ class LookupTask:
         verify_paths()
         for _ in batches:
             pass
-        batch, isolated = spark_task.batch_number(), spark_task.is_retry()
+        batch = spark_task.batch_number()
         if self.driver is None:
-            table = self.table(batch, isolated=isolated)
+            table = self.table(batch, isolated=spark_task.is_retry())
         else:
-            table = self.driver.table(self.directory, batch, isolated=isolated)
+            table = self.driver.table(self.directory, batch)
         yield from table.to_batches(max_chunksize=ROWS)
 
     def table(self, batch: int | None = None, *, isolated: bool = False) -> pa.Table:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import Transient
 from penstock.core.log import Log
+from penstock.engine.spark_session.spark_failure import is_stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,18 +92,29 @@ class LostExecutors:
         if self._is_local:
             return
         now = time.monotonic()
-        if not waits or registered_executors(self._session) > 0:
+        if not waits or self._has_executors():
             self._since = self._warned = now
         elif now - self._since >= START_TIMEOUT:
             raise Transient(
                 f"the run has had no executor for {START_TIMEOUT:.0f} s",
                 code="no-executors",
-                hint="Run again; the run resumes. A master that starts again knows the "
-                "applications before only with spark.deploy.recoveryMode.",
+                hint="Run again; the run resumes. A master that starts again "
+                "recovers its applications only with spark.deploy.recoveryMode.",
             )
         elif now - self._warned >= WAIT_SECONDS:
             self._warned = now
             self._log.warning("all executors are lost", seconds=round(now - self._since))
+
+    def _has_executors(self) -> bool:
+        """Returns whether there are executors. The queries of a stopped Spark report its end."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            return registered_executors(self._session) > 0
+        except Py4JJavaError:
+            if is_stopped(self._session):
+                return False
+            raise
 
 
 def registered_executors(session: SparkSession) -> int:

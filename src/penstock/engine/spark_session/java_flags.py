@@ -69,7 +69,7 @@ def executor_flags(conf: Mapping[str, str], is_quick: bool) -> list[str]:
     """Returns the default flags of executors, which those in the settings of a user follow.
 
     A second collector would be an error of Java. Each executor compiles the same methods, and runs
-    only its share of the tasks: with the thresholds of Java the C2 compiler takes more than half of
+    only its share of the tasks: with the thresholds of Java the C2 compiler takes a large part of
     the CPU of an executor in the first hundred batches.
     """
     heap = 0

@@ -7,15 +7,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.errors import PenstockError
 from penstock.engine.spark_session.jvm import Jvm, JvmOptions
-from penstock.engine.spark_session.settings import SessionSettings, apply_settings
+from penstock.engine.spark_session.settings import SessionSettings
+from penstock.engine.spark_session.shared import new_session, shared
 from penstock.engine.spark_session.silence import (
     silence_accumulators,
     silence_py4j,
@@ -177,21 +177,15 @@ def is_alive() -> bool:
     return _running is not None and _running.alive
 
 
-GetSession = Callable[[SessionSettings], "SparkSession"]
-_reused: ContextVar[GetSession | None] = ContextVar("reused", default=None)
-
-
 @contextmanager
 def session(settings: SessionSettings) -> Iterator[SparkSession]:
     """Starts a session that ends with the block.
 
     Within `reusing` or `sharing` the session is a new one of the same Spark, which keeps running.
     """
-    reused = _reused.get()
-    if reused is not None:
-        spark = reused(settings).newSession()
-        apply_settings(spark, settings.conf)
-        with _counted():
+    get_session = shared()
+    if get_session is not None:
+        with end_of_java(settings.log_file), new_session(get_session, settings) as spark:
             yield spark
         return
     spark = create(settings)
@@ -213,48 +207,6 @@ def end_of_java(log_file: Path | None) -> Iterator[None]:
         if _running is None or not _running.has_ended(error):
             raise
         raise end_of_java_error(log_file) from error
-
-
-_sessions = 0
-_sessions_lock = threading.Lock()
-
-
-def session_count() -> int:
-    """Returns the number of sessions that share the heap of this process; at least 1."""
-    return max(_sessions, 1)
-
-
-@contextmanager
-def _counted() -> Iterator[None]:
-    global _sessions
-    with _sessions_lock:
-        _sessions += 1
-    try:
-        yield
-    finally:
-        with _sessions_lock:
-            _sessions -= 1
-
-
-@contextmanager
-def reusing(spark: SparkSession) -> Iterator[None]:
-    """Makes `session` open new sessions of a running Spark instead of starting one.
-
-    Applies to the thread of the block. Settings that Spark reads only at its start (master,
-    memory, packages) keep their values.
-    """
-    with sharing(lambda settings: spark):
-        yield
-
-
-@contextmanager
-def sharing(get_session: GetSession) -> Iterator[None]:
-    """Makes `session` open new sessions of that of `get_session`, in the thread of the block."""
-    token = _reused.set(get_session)
-    try:
-        yield
-    finally:
-        _reused.reset(token)
 
 
 @contextmanager

@@ -80,8 +80,7 @@ def stopped_error(session: SparkSession) -> PenstockError | None:
 
     None while Spark runs.
     """
-    java: Any = session
-    if not java._jsc.sc().isStopped():
+    if not is_stopped(session):
         return None
     return PenstockError(
         "Spark was stopped during the run",
@@ -89,6 +88,12 @@ def stopped_error(session: SparkSession) -> PenstockError | None:
         hint="Run again; the run resumes. A cluster stops an application that was removed, or "
         "whose executors cannot start: spark.log in the state directory has the reason.",
     )
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Returns whether Spark was stopped, while its JVM runs."""
+    java: Any = session
+    return bool(java._jsc.sc().isStopped())
 
 
 def _unreachable(master: str, reason: str) -> Transient:

@@ -23,7 +23,9 @@ from penstock.core.files.durable import replace_durably
 from penstock.core.files.private_files import FILE_MODE, create_directory, open_private
 
 WRITE_SECONDS = 5.0
-"""The time in which a host must read a request."""
+"""The time in which a host must read a request that is larger than the pipe."""
+_PIPE_BYTES = 1 << 20
+"""The size of the pipe. A host that starts reads nothing for seconds."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,11 @@ class HostDirectory:
         """Creates the directory and its pipe. Returns the pipe, to be the input of the host."""
         create_directory(self.root / "runs")
         os.mkfifo(self._pipe, FILE_MODE)
-        return os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)
+        pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            with suppress(OSError):
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        return pipe
 
     def write_facts(self, **facts: Any) -> None:
         """Records the process and the facts of the host."""

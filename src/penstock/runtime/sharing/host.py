@@ -6,12 +6,15 @@ import os
 import select
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Protocol
 
 from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd, parse_request
 
 POLL_SECONDS = 0.2
+FIRST_SECONDS = 60.0
+"""The time in which the first request must come. The server may be slow, or killed."""
 
 
 class Runs(Protocol):
@@ -39,6 +42,7 @@ class Host:
         self._threads: list[threading.Thread] = []
         self._rest = b""
         self._stops_requested = self._stops_made = 0
+        self._first_until = time.monotonic() + FIRST_SECONDS
 
     def request_stop(self) -> None:
         """Requests the stop of all runs. May be called by a handler of a signal."""
@@ -53,6 +57,7 @@ class Host:
                 )
                 self._threads.append(thread)
                 thread.start()
+                self._first_until = 0.0
             self._threads = [thread for thread in self._threads if thread.is_alive()]
             if self._runs.broken:
                 self._directory.close_now()
@@ -60,7 +65,9 @@ class Host:
                 self._stops_made += 1
                 self._directory.close_now()
                 self._runs.stop()
-            if not self._threads and self._directory.close(self._pipe):
+                self._first_until = 0.0
+            has_waited = time.monotonic() >= self._first_until
+            if has_waited and not self._threads and self._directory.close(self._pipe):
                 return
 
     def _perform(self, request: Request) -> None:
@@ -68,9 +75,18 @@ class Host:
         try:
             end = self._runs.perform(request)
         finally:
+            while not self._record(request.run, end):
+                time.sleep(POLL_SECONDS)
+
+    def _record(self, run: str, end: RunEnd) -> bool:
+        """Records the end of a run. Returns False if a full disk, for example, prevents this."""
+        try:
             if end.needs_new_host or end.host_ended:
                 self._directory.close_now()
-            self._directory.end(request.run, end)
+            self._directory.end(run, end)
+        except OSError:
+            return not self._directory.root.exists()
+        return True
 
     def _requests(self) -> Iterator[Request]:
         """Yields the requests of the pipe, for which it waits `POLL_SECONDS`."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import UserError
 from penstock.core.files.private_files import open_private
-from penstock.engine.spark_session.session import close, create, is_alive, sharing
+from penstock.engine.spark_session.session import close, create, is_alive
 from penstock.engine.spark_session.settings import SessionSettings
+from penstock.engine.spark_session.shared import sharing
 from penstock.engine.spark_session.spark_failure import end_of_java_error
 from penstock.spec.runtime_models import Runtime
 
@@ -28,11 +29,11 @@ _OF_SESSION = re.compile(
     r"spark\.sql\.(?!extensions$|catalog\.|catalogImplementation$|warehouse\.|ui\.|cache\."
     r"|queryExecutionListeners$|globalTempDatabase$|broadcastExchange\.maxThreadThreshold$"
     r"|subquery\.maxThreadThreshold$|codegen\.cache\.|streaming\.streamingQueryListeners$"
-    r"|streaming\.ui\.|artifact\.)"
+    r"|streaming\.ui\.|artifact\.|hive\.|iceberg\.)"
 )
 """Names of Spark settings that each session has for itself."""
 
-_SECRET = re.compile(r"secret|password|token|key", re.IGNORECASE)
+_SECRET = re.compile(r"pass|pwd|secret|token|key|credential|auth|sas|JavaOptions", re.IGNORECASE)
 """Names of settings whose values are not shown."""
 
 
@@ -85,9 +86,7 @@ class SharedSpark:
     def _session(self, settings: SessionSettings, pool: str) -> SparkSession:
         with self._starting:
             if self._spark is None:
-                conf = {SCHEDULER: "FAIR", **settings.conf}
-                own = replace(settings, conf=conf, log_file=self._log_file, length="endless")
-                self._spark = create(own)
+                self._spark = create(self._settings_of_all(settings))
         if self.broken:
             raise end_of_java_error(self._log_file)
         if settings.log_file is not None:
@@ -96,6 +95,13 @@ class SharedSpark:
         context: Any = self._spark.sparkContext
         context.setLocalProperty(POOL, pool)
         return self._spark
+
+    def _settings_of_all(self, first: SessionSettings) -> SessionSettings:
+        """Returns the settings of Spark, without those that each session has for itself."""
+        conf = {name: value for name, value in first.conf.items() if not _OF_SESSION.match(name)}
+        return replace(
+            first, conf={SCHEDULER: "FAIR", **conf}, log_file=self._log_file, length="endless"
+        )
 
 
 def differences(runtime: Runtime, first: Runtime) -> dict[str, tuple[str, str]]:

@@ -117,8 +117,7 @@ class Hosts:
             if child.poll() is not None:
                 del self._children[root]
         for host in self._hosts():
-            facts = host.facts()
-            if not facts or process_identity(facts["pid"]) != facts["identity"]:
+            if not _is_alive(host.facts()):
                 host.remove_if_unused()
 
     def _hosts(self) -> Iterator[HostDirectory]:
@@ -127,28 +126,37 @@ class Hosts:
 
     def _suits(self, host: HostDirectory, share: str) -> bool:
         facts = host.facts()
-        return bool(facts) and facts["share"] == share and facts["key"] == self._key(host)
+        if not _is_alive(facts):
+            return False
+        return bool(facts["share"] == share and facts["key"] == self._key(host))
 
     def _start_host(self, share: str) -> tuple[HostDirectory, int]:
         """Starts a host in a session of its own. Returns it with its pipe."""
         host = HostDirectory(self._directory / secrets.token_hex(8))
         pipe = host.create()
-        logs = self._logs / f"share-{share}"
-        create_directory(logs)
-        words = [*self._command, share, str(host.root), str(logs)]
+        child: subprocess.Popen[bytes] | None = None
         try:
-            with open_private(logs / OUTPUT, "ab") as output:
-                child = subprocess.Popen(
-                    words, cwd=host.root, env=dict(self._environment), stdin=pipe, stdout=output,
-                    stderr=output, start_new_session=True,
-                )  # fmt: skip
+            child = self._spawn(host, share, pipe)
+            host.write_facts(**self._facts(host, share, child.pid))
         except OSError:
             os.close(pipe)
+            if child is not None:
+                child.kill()
+                child.wait()
             host.remove_if_unused()
             raise
         self._children[host.root] = child
-        host.write_facts(**self._facts(host, share, child.pid))
         return host, pipe
+
+    def _spawn(self, host: HostDirectory, share: str, pipe: int) -> subprocess.Popen[bytes]:
+        logs = self._logs / f"share-{share}"
+        create_directory(logs)
+        words = [*self._command, share, str(host.root), str(logs)]
+        with open_private(logs / OUTPUT, "ab") as output:
+            return subprocess.Popen(
+                words, cwd=host.root, env=dict(self._environment), stdin=pipe, stdout=output,
+                stderr=output, start_new_session=True,
+            )  # fmt: skip
 
     def _facts(self, host: HostDirectory, share: str, pid: int) -> dict[str, Any]:
         identity = process_identity(pid)
@@ -158,3 +166,8 @@ class Hosts:
         """Returns a hash of the version and the environment, which may have secrets."""
         facts = [host.root.name, __version__, *self._command, json.dumps(dict(self._environment))]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _is_alive(facts: Mapping[str, Any]) -> bool:
+    """Returns whether the process of a host runs; False before its facts are known."""
+    return bool(facts) and process_identity(facts["pid"]) == facts["identity"]
