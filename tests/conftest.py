@@ -10,6 +10,7 @@ import pytest
 
 from penstock.core.known_secrets import forget_secrets
 from penstock.sdk.clients import close_pools
+from servers import kafka
 
 pytest_plugins = [
     "costs",
@@ -70,11 +71,22 @@ def _no_known_secrets() -> Iterator[None]:
     forget_secrets()
 
 
+_kafka_clients = 0
+"""The number of clients of Kafka after the last module."""
+
+
 @pytest.fixture(autouse=True, scope="module")
-def _no_pooled_clients() -> Iterator[None]:
-    """Closes the clients that a module leaves in pools: each has connections and threads."""
+def _no_clients() -> Iterator[None]:
+    """Closes the clients that a module leaves in pools, and frees those of Kafka that are garbage.
+
+    Each has threads. Those of Kafka connect to the broker again and again after its end.
+    """
+    global _kafka_clients
     yield
     close_pools()
+    if kafka.count_clients() > _kafka_clients:
+        gc.collect()
+        _kafka_clients = kafka.count_clients()
 
 
 @pytest.hookimpl(trylast=True)

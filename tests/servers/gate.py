@@ -113,13 +113,17 @@ class Gate:
         self._open.discard(source)
 
     def _send(self, target: socket.socket, data: bytes) -> bytes:
-        """Sends what may pass. Returns the rest."""
+        """Sends what may pass, and returns the rest. No response passes before an action."""
         with self._lock:
             part = data[: int(min(self._left, len(data)))]
             is_last = len(part) == self._left
             self._left = math.inf if is_last else self._left - len(part)
             self.passed += len(part)
+        if is_last:
+            self._passes.clear()
         target.sendall(part)
         if is_last:
             self._then()
+            if self._then != self.pause:
+                self._passes.set()
         return data[len(part) :]
