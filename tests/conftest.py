@@ -10,7 +10,6 @@ import pytest
 
 from penstock.core.known_secrets import forget_secrets
 from penstock.sdk.clients import close_pools
-from servers import kafka
 
 pytest_plugins = [
     "costs",
@@ -81,12 +80,14 @@ def _no_clients() -> Iterator[None]:
 
     Each has threads. Those of Kafka connect to the broker again and again after its end.
     """
+    from servers.kafka import count_clients
+
     global _kafka_clients
     yield
     close_pools()
-    if kafka.count_clients() > _kafka_clients:
+    if count_clients() > _kafka_clients:
         gc.collect()
-        _kafka_clients = kafka.count_clients()
+        _kafka_clients = count_clients()
 
 
 @pytest.hookimpl(trylast=True)

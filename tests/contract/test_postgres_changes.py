@@ -374,7 +374,7 @@ def test_going_on_after_a_loss(
     read = [] if policy == "continue" else [(1, 1), (2, 0)]
     rows = again.await_loss(2 + len(read))
     assert sorted((row["id"], row["n"]) for row in rows[2:]) == read
-    again.until(lambda: (again.source.directory / "confirmed").read_text() != "0")
+    again.until(lambda: (db.execute(is_active, (schema,)).fetchone() or (False,))[0])
     db.execute("INSERT INTO t VALUES (3, 3)")
     assert again.await_loss(3 + len(read))[-1]["id"] == 3
 

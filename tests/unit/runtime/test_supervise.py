@@ -106,8 +106,11 @@ class Run:
         self.state = StateDirectory(directory / "state")
         self.stop = StopRequest(self.state)
         streams = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
+        java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False))
+        context = SimpleNamespace(master="local[2]", _jsc=java)
+        session = SimpleNamespace(streams=streams, sparkContext=context)
         self.supervisor = Supervisor(
-            plan, SimpleNamespace(streams=streams), self.state,  # type: ignore[arg-type]
+            plan, session, self.state,  # type: ignore[arg-type]
             until=until, metrics=Metrics(), log=Silent(), stop=self.stop,
         )  # fmt: skip
         self.starts = starts
