@@ -107,8 +107,8 @@ class Run:
         self.stop = StopRequest(self.state)
         streams = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
         java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False))
-        context = SimpleNamespace(master="local[2]", _jsc=java)
-        session = SimpleNamespace(streams=streams, sparkContext=context)
+        context = SimpleNamespace(master="local[2]")
+        session = SimpleNamespace(streams=streams, sparkContext=context, _jsc=java)
         self.supervisor = Supervisor(
             plan, session, self.state,  # type: ignore[arg-type]
             until=until, metrics=Metrics(), log=Silent(), stop=self.stop,
