@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from penstock.core.errors import OptionError
 from penstock.core.secret import Secret
@@ -21,6 +22,7 @@ _WITH_TLS = {
     "ws": "wss",
 }
 """The scheme with TLS of each scheme without it. Other schemes leave TLS to the option `tls`."""
+_BETWEEN_URLS = re.compile(r",(?=[\w+]+://)")
 _ENCRYPTED = {*_WITH_TLS.values(), "mongodb+srv", "tls"}
 
 
@@ -32,7 +34,8 @@ def unencrypted_credentials(config: Config, *route: str | int) -> Iterator[Optio
     """
     if _has_secret(getattr(config, "auth", None)) and not getattr(config, "tls", True):
         for address in _addresses(config):
-            scheme, host = _scheme_and_host(address)
+            parts = urlsplit(address)
+            scheme, host = parts.scheme, parts.hostname or ""
             if scheme not in _ENCRYPTED and not is_local(host):
                 yield _warning(scheme, host, *route)
                 break
@@ -67,15 +70,14 @@ def _has_secret(auth: Any) -> bool:
 
 
 def _addresses(config: Config) -> Iterator[str]:
+    """Yields a URL for each host of a connection."""
     for option in ("url", "brokers"):
         value = getattr(config, option, None) or ()
         for text in [value] if isinstance(value, str) else value:
-            yield from [text] if "://" in text else text.split(",")
-
-
-def _scheme_and_host(address: str) -> tuple[str, str]:
-    parts = urlsplit(address if "://" in address else f"//{address.strip()}")
-    return parts.scheme, parts.hostname or ""
+            for address in _BETWEEN_URLS.split(text):
+                parts = urlsplit(address if "://" in address else f"//{address.strip()}")
+                for host in parts.netloc.rpartition("@")[2].split(","):
+                    yield urlunsplit((parts.scheme, host.strip(), "", "", ""))
 
 
 def _parts(value: Any) -> Iterator[tuple[tuple[str | int, ...], Config]]:
