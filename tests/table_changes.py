@@ -129,7 +129,7 @@ class Changes:
             for batch in self.source.read(partition, found)
             for row in batch.to_pylist()
         ]
-        assert found.bad == []
+        assert [str(bad.error) for bad in found.bad] == []
         self._offset = end
         return rows
 

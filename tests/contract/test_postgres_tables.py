@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from decimal import Decimal
@@ -286,6 +287,35 @@ def test_rows_of_transactions_that_commit_late(
         late.execute(f"INSERT INTO {table} DEFAULT VALUES")
         late.commit()
         assert sorted(row["id"] for row in read(by_time, offset)[0]) == [3, 4]
+
+
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_a_table_that_is_rewritten_meanwhile(
+    options: dict[str, Any], db: Any, postgres: Postgres, autocommit: bool
+) -> None:
+    """A query that waits for an ALTER TABLE returns the rows of the new table."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n int)")
+    db.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
+    found: list[list[Any]] = []
+
+    def copy() -> None:
+        config = PostgresSource.config_type.model_validate(options)
+        with closing(PostgresConnection(config, autocommit=autocommit)) as connection:
+            query = f"SELECT id FROM {options['table']} ORDER BY id"
+            parts = connection.copy_rows(query, (), ["id"])
+            found.append([value for part in parts for value in part["id"].to_pylist()])
+
+    thread = threading.Thread(target=copy)
+    with postgres.client() as other:
+        other.autocommit = False
+        other.execute(f"ALTER TABLE {options['table']} ALTER n TYPE bigint")
+        thread.start()
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessShareLock'"
+        while db.execute(waiting).fetchone() == (0,):
+            time.sleep(0.01)
+        other.commit()
+    thread.join()
+    assert found == [["1", "2"]]
 
 
 def test_queries_are_read_by_cursor(options: dict[str, Any], db: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -156,15 +156,40 @@ class PostgresConnection(DbapiConnection):
     def copy_rows(
         self, query: str, parameters: Sequence[Any], names: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of a query in parts, as columns of text."""
+        """Yields the rows of a query in parts, as columns of text.
+
+        COPY does not see a table that was rewritten while COPY waited for its lock, as by ALTER
+        TABLE: it returns no rows. So the transaction has the locks of the query before.
+        """
         import psycopg
 
-        with closing(psycopg.ClientCursor(self.client)) as cursor:
+        with closing(psycopg.ClientCursor(self.client)) as cursor, self._in_transaction():
             bound = cursor.mogrify(_formatted(query), tuple(parameters))
+            with self._translated():
+                cursor.execute(f"EXPLAIN {bound}")
             self.execute("SET LOCAL statement_timeout = 0")
             with self._translated(), cursor.copy(f"COPY ({bound}) TO STDOUT (FORMAT csv)") as copy:
                 while rows := self.client.wait(_next_rows(copy)):
                     yield parse_csv(b"".join(rows), names)
+
+    @contextmanager
+    def _in_transaction(self) -> Iterator[None]:
+        """Begins a transaction if the connection has none by itself, and ends it."""
+        from psycopg.pq import TransactionStatus
+
+        if not self.client.autocommit or self.client.info.transaction_status != (
+            TransactionStatus.IDLE
+        ):
+            yield
+            return
+        self.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self.rollback()
+            raise
+        self.rollback()
 
     def _copy(self, table: TableName, rows: pa.RecordBatch, target: Target) -> None:
         texts, names = as_texts(rows, target), self.dialect.quote_all(rows.schema.names)
