@@ -119,10 +119,13 @@ class Gate:
             is_last = len(part) == self._left
             self._left = math.inf if is_last else self._left - len(part)
             self.passed += len(part)
-        if is_last:
-            self._passes.clear()
-        target.sendall(part)
-        if is_last:
+        if not is_last:
+            target.sendall(part)
+            return data[len(part) :]
+        self._passes.clear()
+        try:
+            target.sendall(part)
+        finally:
             self._then()
             if self._then != self.pause:
                 self._passes.set()
