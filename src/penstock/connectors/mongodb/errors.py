@@ -32,6 +32,8 @@ _HINTS = {
     371: "End the block of writes: db.adminCommand({setUserWriteBlockMode: 1, global: false}).",
     14031: "Free disk space of the server.",
 }
+_CLOSED = ("connection closed", "Connection reset by peer")
+"""A server beyond its limit of connections closes them, also while the client sends."""
 DUPLICATE_KEY = 11000
 
 
@@ -62,7 +64,7 @@ def translate_error(error: Exception, config: ConnectionConfig) -> ConnectError:
     ):
         return errors.tls(reason)
     if isinstance(error, mongo.ConnectionFailure | mongo.InvalidOperation):
-        is_closed = "connection closed" in reason
+        is_closed = any(text in reason for text in _CLOSED)
         hint = at_limit("net.maxIncomingConnections") if is_closed else UNREACHABLE
         return errors.unreachable(reason, hint)
     return errors.statement(reason)
