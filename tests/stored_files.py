@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.connectors.files import FilesSink, FilesSource
+from penstock.connectors.files.filesystem import open_storage
 from penstock.sdk import BatchId, Context, Read
 
 ID = pa.schema([pa.field("id", pa.int64())])
@@ -45,3 +49,43 @@ def write(sink: FilesSink, number: int, rows: list[dict[str, Any]], schema: pa.S
     writer = sink.writer(None, batch, 0, schema)
     writer.write(pa.RecordBatch.from_pylist(rows, schema))
     sink.commit(batch, [json.loads(json.dumps(writer.commit()))])
+
+
+class Ended(Exception):
+    """The end of a process, which the tests make up."""
+
+
+def stop_and_continue(make: Callable[[], FilesSink], at: int) -> None:
+    """Writes two batches by a process that ends before its change `at`, and by the next one."""
+    first = make()
+    storage, _ = open_storage(first.config.path, first.config.storage)
+    first.storage = ending(storage, at)
+    with suppress(Ended):
+        _write_batches(first)
+        return
+    _write_batches(make())
+
+
+def ending(storage: Any, at: int) -> Any:
+    """Returns a copy of a storage that raises `Ended` before the change number `at`."""
+    changes = iter(range(100))
+    type_: Any = type(storage)
+
+    class Fused(type_):  # type: ignore[misc]
+        def __getattribute__(self, name: str) -> Any:
+            if (
+                name in ("create", "close_durably", "replace", "move", "delete")
+                and next(changes) == at
+            ):
+                raise Ended
+            return super().__getattribute__(name)
+
+    fused = copy.copy(storage)
+    fused.__class__ = Fused
+    return fused
+
+
+def _write_batches(sink: FilesSink) -> None:
+    sink.recover()
+    for number in range(2):
+        write(sink, number, [{"id": number + 1}])

@@ -22,7 +22,7 @@ from penstock.connectors.jdbc import JdbcSink
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
-from penstock.sdk import Read, compare_schemas
+from penstock.sdk import BatchId, Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
 from servers.drivers import MARIADB, MYSQL, driver
@@ -253,6 +253,25 @@ def test_many_rows_are_loaded_as_they_are_inserted(
         found[name] = stored, sorted(failures), [text.split("`")[0] for text in failures.values()]
     assert found["loaded"] == found["inserted"]
     assert found["loaded"][1] == bad
+
+
+def test_rows_are_inserted_after_the_server_has_rejected_loading(
+    options: dict[str, Any], db: Client, mariadb: MariaDb
+) -> None:
+    db("CREATE TABLE t (id int PRIMARY KEY)")
+    rows = pa.record_batch([pa.array(range(1000), pa.int32())], names=["id"])
+    of = sink(options)
+    of.prepare(rows.schema)
+    with closing(of.open()) as client, mariadb.client(user="root", password="") as root:
+        cursor = root.cursor()
+        cursor.execute("SET GLOBAL local_infile = 0")
+        try:
+            writer = of.writer(client, BatchId("q", 0), 0, rows.schema)
+            assert not writer.write(rows)
+            writer.commit()
+        finally:
+            cursor.execute("SET GLOBAL local_infile = 1")
+    assert db("SELECT count(*) FROM t") == [(1000,)]
 
 
 def test_values_that_the_server_would_change_are_rejected(

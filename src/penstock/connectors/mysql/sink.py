@@ -61,10 +61,8 @@ class MysqlSink(ConflictSink[MysqlSinkConfig]):
 
     def check(self) -> None:
         super().check()
-        by_mode = {"upsert": ["UPDATE", "DELETE"], "replace": ["DELETE"]}
-        needed = ["INSERT", "SELECT", *by_mode.get(self.mode, [])]
         with closing(self.connect()) as connection:
-            check_privileges(connection, self.table, needed)
+            check_privileges(connection, self.table, self.privileges)
             check_privileges(connection, self.ledger.table, OF_LEDGER)
 
     def check_table(self, connection: Connection) -> None:

@@ -55,6 +55,12 @@ class DatabaseSink(TableSink[T], Generic[T]):
         """The ledger of the sink, beside the table."""
         return Ledger.beside(self.table, f"{self.context.owner}/{self.context.node}")
 
+    @property
+    def privileges(self) -> list[str]:
+        """The privileges on the table that the mode needs."""
+        by_mode = {"upsert": ["UPDATE", "DELETE"], "replace": ["DELETE"]}
+        return ["INSERT", "SELECT", *by_mode.get(self.mode, [])]
+
     def prepare_ledger(self, connection: Connection) -> None:
         self.ledger.create(connection)
 

@@ -25,7 +25,7 @@ from penstock.sdk.object_store import StorageOptions
 from servers.azurite import ACCOUNT, Azurite
 from servers.gcs import Gcs
 from servers.http_objects import HttpBucket
-from stored_files import ID, ROW, ids, make_sink, make_source, write
+from stored_files import ID, ROW, ids, make_sink, make_source, stop_and_continue, write
 
 
 @pytest.fixture(params=["gcs", "azurite"])
@@ -142,33 +142,7 @@ def test_large_parquet_files(sink: Any, source: Any, bucket: HttpBucket, lines: 
 @pytest.mark.parametrize("at", range(12))
 def test_stopped_at_any_change(sink: Any, bucket: HttpBucket, at: int) -> None:
     """The process ends before the change number `at`; the next one continues."""
-    config = sink(storage=bucket.server.direct).config
-    changes = iter(range(100))
-
-    class Ended(Exception):
-        pass
-
-    class Fused(CloudStorage):
-        def __getattribute__(self, name: str) -> Any:
-            if (
-                name in ("create", "close_durably", "replace", "move", "delete")
-                and next(changes) == at
-            ):
-                raise Ended
-            return super().__getattribute__(name)
-
-    def one_process(fused: bool) -> None:
-        writing = sink(storage=bucket.server.direct)
-        if fused:
-            writing.storage = Fused(config.path, config.storage)
-        writing.recover()
-        write(writing, 0, [{"id": 1}])
-        write(writing, 1, [{"id": 2}])
-
-    try:
-        one_process(fused=True)
-    except Ended:
-        one_process(fused=False)
+    stop_and_continue(lambda: sink(storage=bucket.server.direct), at)
     assert sorted(bucket.get(name) for name in bucket.names()) == [b'{"id": 1}\n', b'{"id": 2}\n']
 
 

@@ -21,7 +21,7 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.sdk import Context, Read, object_store
 from servers.s3 import S3, Bucket
-from stored_files import ID, ROW, ids, make_sink, make_source, write
+from stored_files import ID, ROW, ids, make_sink, make_source, stop_and_continue, write
 
 SECONDS = 20
 
@@ -154,36 +154,9 @@ def test_no_directories_are_made(sink: Any, bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("at", range(12))
 def test_stopped_at_any_change(sink: Any, bucket: Bucket, at: int) -> None:
-    """The process ends before the change number `at`; the next one goes on."""
+    """The process ends before the change number `at`; the next one continues."""
     direct = {**bucket.server.storage, "endpoint_url": bucket.server.url}
-    config = sink(storage=direct).config
-    storage = open_storage(config.path, config.storage)[0]
-    changes = iter(range(100))
-
-    class Ended(Exception):
-        pass
-
-    class Fused(ArrowStorage):
-        def __getattribute__(self, name: str) -> Any:
-            if (
-                name in ("create", "close_durably", "replace", "move", "delete")
-                and next(changes) == at
-            ):
-                raise Ended
-            return super().__getattribute__(name)
-
-    def one_process(fused: bool) -> None:
-        writing = sink(storage=direct)
-        if fused:
-            writing.storage = Fused(storage.system, storage.prefix)
-        writing.recover()
-        write(writing, 0, [{"id": 1}])
-        write(writing, 1, [{"id": 2}])
-
-    try:
-        one_process(fused=True)
-    except Ended:
-        one_process(fused=False)
+    stop_and_continue(lambda: sink(storage=direct), at)
     assert sorted(bucket.get(name) for name in bucket.names()) == [b'{"id": 1}\n', b'{"id": 2}\n']
 
 
