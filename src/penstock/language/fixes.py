@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from penstock.core.errors import PenstockError
 from penstock.language.document import Document
 from penstock.language.model import Edit, Fix, Position, Range
-from penstock.language.yaml_outline import Entry, read_outline
+from penstock.language.yaml_entry import Entry
+from penstock.language.yaml_outline import read_outline
 
 _NAMES = re.compile(r"did you mean (?P<names>\"[^\"]+\"(?:, or \"[^\"]+\")*)\?", re.IGNORECASE)
 _INSTEAD = re.compile(r"write \"(?P<name>[^\"]+)\" instead(?: of \"[^\"]+\")?", re.IGNORECASE)

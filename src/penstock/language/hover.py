@@ -17,7 +17,7 @@ from penstock.language.script import ScriptStatement
 from penstock.language.script_completion import ScriptCompleter
 from penstock.language.sql_scope import scope_at
 from penstock.language.yaml_completion import column_owners, is_column_option, is_sql
-from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 from penstock.language.yaml_place import YamlPlace, place_at
 from penstock.sdk.registry import Kind
 

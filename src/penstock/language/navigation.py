@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from penstock.language.document import Document
 from penstock.language.model import Position, Range, Symbol, SymbolKind, Target
 from penstock.language.reading import Reading
-from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 from penstock.language.yaml_place import place_at
 
 _KINDS: dict[str, SymbolKind] = {

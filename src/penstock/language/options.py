@@ -9,7 +9,7 @@ from functools import cache
 from pydantic import BaseModel
 
 from penstock.core.errors import PenstockError
-from penstock.language.yaml_outline import Entry, Step
+from penstock.language.yaml_entry import Entry, Step
 from penstock.sdk import registry
 from penstock.sdk.describe import Description, Option, describe, options_of
 from penstock.sdk.registry import Kind

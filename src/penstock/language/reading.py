@@ -15,7 +15,8 @@ from penstock.language.functions import FunctionHelp
 from penstock.language.planned import planned_columns
 from penstock.language.relations import Kind, Relation, Relations
 from penstock.language.script import ScriptStatement, read_statements, script_relations
-from penstock.language.yaml_outline import Entry, read_outline
+from penstock.language.yaml_entry import Entry
+from penstock.language.yaml_outline import read_outline
 from penstock.language.yaml_relations import yaml_relations
 from penstock.plan.explain import Column
 from penstock.plan.make import PartialPlan

@@ -25,7 +25,7 @@ from penstock.language.sql_completion import (
     matching,
     node_completion,
 )
-from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 from penstock.sdk.registry import Kind
 
 _WORD = re.compile(r"[\w.]*\Z")

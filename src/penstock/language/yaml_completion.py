@@ -22,7 +22,7 @@ from penstock.language.sql_completion import (
     matching,
     node_completion,
 )
-from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 from penstock.language.yaml_place import YamlPlace, place_at
 from penstock.language.yaml_relations import SECTIONS, names_of
 from penstock.plan.explain import Column

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 
 _PART = re.compile(
     r"""[{}\[\],]|"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:[^\s,{}\[\]"'#]|(?<=\S)#)+|\s+|#[^\n]*|.""",
@@ -37,14 +35,14 @@ def find_end(text: str, start: int, indent: int) -> int:
     return limit
 
 
-def read_flow(text: str, start: int, end: int, entry: Entry, kind: type[Entry]) -> None:
+def read_flow(text: str, start: int, end: int, entry: Entry) -> None:
     """Adds the entries of a flow value to the entry that has the value."""
-    _FlowReader(text, start, end, entry, kind).read()
+    _FlowReader(text, start, end, entry).read()
 
 
 class _FlowReader:
-    def __init__(self, text: str, start: int, end: int, entry: Entry, kind: type[Entry]) -> None:
-        self._text, self._end, self._kind = text, end, kind
+    def __init__(self, text: str, start: int, end: int, entry: Entry) -> None:
+        self._text, self._end = text, end
         self._open = [entry]
         self._start = start
         self._words: list[tuple[int, int]] = []
@@ -80,7 +78,7 @@ class _FlowReader:
         return sum(isinstance(each.step, int) for each in self._open[-1].children)
 
     def _add(self, step: str | int, start: int, end: int) -> Entry:
-        entry = self._kind(step, self._open[0].indent, start, end, end, end, self._open[-1])
+        entry = Entry(step, self._open[0].indent, start, end, end, end, self._open[-1])
         self._open[-1].children.append(entry)
         return entry
 

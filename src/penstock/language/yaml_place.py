@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.language.document import Document
-from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 
 
 @dataclass(frozen=True)

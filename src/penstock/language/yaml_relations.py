@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.language.relations import Kind, Relation, declared_columns
-from penstock.language.yaml_outline import Entry
+from penstock.language.yaml_entry import Entry
 from penstock.plan.explain import Column
 
 SECTIONS: dict[str, Kind] = {"sources": "source", "transforms": "transform", "sinks": "sink"}

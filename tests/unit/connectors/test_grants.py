@@ -7,7 +7,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from penstock.connectors.clickhouse import ClickhouseSink
 from penstock.connectors.clickhouse.errors import translate_error
-from penstock.connectors.mysql.privileges import grant_of, quoted_account
+from penstock.connectors.mysql.grants import grant_of, quoted_account
 
 
 @pytest.mark.parametrize(

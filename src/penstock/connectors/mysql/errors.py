@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from penstock.connectors.mysql.config import ConnectionConfig
-from penstock.connectors.mysql.privileges import grant_of
+from penstock.connectors.mysql.grants import grant_of
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database.errors import ServerErrors
 from penstock.sdk.database.mysql_errors import HINTS, TRANSIENT

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.grants import quoted_account
 from penstock.core.errors import PenstockError
 from penstock.sdk.database import TableName
 from penstock.sdk.database.errors import ServerErrors
 
-if TYPE_CHECKING:
-    from penstock.connectors.mysql.connection import MysqlConnection
-
-_OF_TABLE = re.compile(
-    r"^([A-Z ,]+) command denied to user .* for (?:column '.*' in )?table (.*)$", re.DOTALL
-)
-_OF_SERVER = re.compile(r"\(at least one of\) the ([A-Z ,]+) privilege")
-_OF_DATABASE = re.compile(r"^Access denied for user ('.*'@'.*') to database '(.*)'$", re.DOTALL)
 _STATEMENTS = {
     "SELECT": "SELECT 1 FROM {table} LIMIT 0",
     "INSERT": "INSERT INTO {table} ({column}) SELECT NULL FROM DUAL WHERE FALSE",
@@ -25,26 +17,6 @@ _STATEMENTS = {
     "DELETE": "DELETE FROM {table} WHERE FALSE",
 }
 """Statements without an effect that need a privilege."""
-
-
-def grant_of(reason: str, account: str, database: str) -> str:
-    """Returns the hint for a message of the server about a missing privilege.
-
-    `account` is the user with the host, as `name@host`. The server names tables of `database`
-    without it.
-    """
-    user = quoted_account(account)
-    if match := _OF_TABLE.search(reason):
-        table = match[2]
-        if not table.startswith("`"):
-            table = f"{_quoted(database)}.{_quoted(table.strip(chr(39)))}"
-        return f"Run GRANT {match[1]} ON {table} TO {user}."
-    if match := _OF_SERVER.search(reason):
-        name = match[1].split(",")[-1].strip()
-        return f"Run GRANT {name} ON *.* TO {user}."
-    if match := _OF_DATABASE.search(reason):
-        return f"Run GRANT SELECT, INSERT ON {_quoted(match[2])}.* TO {match[1]}."
-    return "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
 
 
 def check_privileges(
@@ -74,13 +46,3 @@ def check_privileges(
             f'the user {connection.account} has no privilege {names} on the table "{table}"',
             f"Run GRANT {names} ON {quoted} TO {user}.",
         )
-
-
-def quoted_account(account: str) -> str:
-    """Returns an account as `'name'@'host'`."""
-    parts = (part.replace("'", "''") for part in account.rsplit("@", 1))
-    return "@".join(f"'{part}'" for part in parts)
-
-
-def _quoted(name: str) -> str:
-    return "`{}`".format(name.replace("`", "``"))

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.connectors.mysql.changes.charsets import BINARY, is_known
 from penstock.connectors.mysql.changes.snapshot import log_status
 from penstock.connectors.mysql.connection import MysqlConnection, qualified
-from penstock.connectors.mysql.privileges import quoted_account
+from penstock.connectors.mysql.grants import quoted_account
 from penstock.core.errors import Permanent
 from penstock.sdk.database import TableName
 from penstock.sdk.database.errors import ServerErrors
