@@ -148,6 +148,7 @@ def test_missing_file_without_a_near_name_names_the_few_that_exist(tmp_path: Pat
         (b"\n".join(b" " * i + b"a:" for i in range(500)), "too-deep"),
         (b"a: " + b"[" * 99 + b"]" * 98, "invalid-yaml"),
     ],
+    ids=["size", "encoding", "null", "braces", "lists", "indentation", "brackets"],
 )
 def test_unreadable(tmp_path: Path, data: bytes, code: str) -> None:
     path = tmp_path / "x.yaml"
