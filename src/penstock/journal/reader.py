@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.core.errors import StateError
 from penstock.journal.mark import MarkValues
-from penstock.journal.segment import Segment, list_segments
+from penstock.journal.segment import CORRUPT_HINT, Segment, list_segments
 from penstock.journal.starts import writer_of
 
 MAX_BATCH_BYTES = 16 << 20
@@ -31,6 +31,19 @@ class JournalReader:
         """Returns the position after the last durable record."""
         return max(self._read_mark().end, self.begin())
 
+    def check_end(self, position: int) -> None:
+        """Raises StateError if the journal ends before `position`, up to which it was read.
+
+        Records that were appended since would have positions that count as read.
+        """
+        if position <= self.end():
+            return
+        segments = list_segments(self.directory)
+        complete = segments[-1].complete_end() if segments else None
+        end = complete[0] if complete else self.begin()
+        if end < position:
+            raise self._missing_records(end, position)
+
     def writer_of(self, position: int) -> str | None:
         """Returns the ID of the start that appended the record before a position, if known."""
         return writer_of(self.directory, position)
@@ -47,12 +60,18 @@ class JournalReader:
         return sum(segment.size for segment in list_segments(self.directory))
 
     def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Returns the positions from `start` to before `end`, split at segments."""
+        """Returns the positions from `start` to before `end`, split at segments.
+
+        Raises StateError if the first of them are missing.
+        """
         ranges = []
         for segment, after in self._spans(end):
             first, last = max(segment.first, start), min(after, end)
             if first < last:
                 ranges.append((first, last))
+        first = ranges[0][0] if ranges else end
+        if start < first:
+            raise self._missing_records(start, first)
         return ranges
 
     def read(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -105,6 +124,7 @@ class JournalReader:
         return StateError(
             f"the journal in {self.directory} has no records {start} to {end - 1}",
             code="corrupt-journal",
+            hint=CORRUPT_HINT,
         )
 
 

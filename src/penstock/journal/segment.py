@@ -32,6 +32,7 @@ _HEADER = struct.Struct("<II")
 _FRAME = struct.Struct("<IIQI")
 _SUMMED = struct.Struct("<QI")
 _DIGITS = 20
+CORRUPT_HINT = "Restore the directory of the state from a backup, or start again with --fresh."
 GROUP_BYTES = 4 << 20
 """The maximum size of frames that are read as one batch."""
 
@@ -100,7 +101,11 @@ class Segment:
             columns = file.read(length)
             if len(columns) == length and zlib.crc32(columns) == crc:
                 return pa.ipc.read_schema(pa.py_buffer(columns))
-        raise StateError(f"{self.path} is not a segment of a journal", code="corrupt-journal")
+        raise StateError(
+            f"{self.path} is not a segment of a journal",
+            code="corrupt-journal",
+            hint=CORRUPT_HINT,
+        )
 
     def frames(self, *, verify: bool = False) -> Iterator[Frame]:
         """Yields the complete frames; `verify` stops at the first invalid checksum."""
@@ -163,6 +168,7 @@ class Segment:
             raise StateError(
                 f"{self.path} is corrupt at byte {frame.offset}: record {frame.first}",
                 code="corrupt-journal",
+                hint=CORRUPT_HINT,
             )
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
 

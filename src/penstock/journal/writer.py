@@ -30,8 +30,10 @@ _PAUSE = 0.02
 class Journal:
     """The writer of the journal in a directory.
 
-    Truncates an incomplete last record, which was not acknowledged. `schema` has the column
-    `payload` and the metadata columns. Raises StateError if another process is the writer.
+    Truncates an incomplete last record, which was not acknowledged. If acknowledged records are
+    corrupt or missing, new records follow at the positions after them, so that a reader of these
+    records fails. `schema` has the column `payload` and the metadata columns. Raises StateError if
+    another process is the writer.
     """
 
     def __init__(self, directory: Path, schema: pa.Schema, bounds: Bounds = DEFAULT_BOUNDS) -> None:
@@ -250,6 +252,9 @@ class Journal:
         segment = segments[-1] if segments else None
         self._position = segment.first if segment else 0
         end = segment.complete_end() if segment else None
+        if (end[0] if end else self._position) < self._mark.end:
+            self._position = self._mark.end
+            return self._new_segment(segment)
         if segment is None or end is None:
             return self._new_segment(segment)
         self._position, size = end

@@ -139,6 +139,7 @@ class ReceivingSource(ReplayableSource[R]):
         return {"position": self._reader.begin()}
 
     def latest_offset(self, start: Offset) -> Offset:
+        self._reader.check_end(start["position"])
         return self._offset(start, max(start["position"], self._reader.end()))
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:

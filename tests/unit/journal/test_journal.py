@@ -16,6 +16,7 @@ import pytest
 
 from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
+from penstock.journal.mark import Mark
 from penstock.journal.message import size_of
 from penstock.journal.segment import GROUP_BYTES, list_segments
 
@@ -41,6 +42,13 @@ def append(writer: Journal, numbers: Sequence[int], size: int = 0) -> None:
 def written(directory: Path, numbers: Sequence[int], bounds: Bounds = LARGE) -> None:
     with Journal(directory, SCHEMA, bounds) as writer:
         append(writer, numbers)
+
+
+def set_durable_end(directory: Path, end: int) -> None:
+    """Sets the end of the records that are durable, as after a failure of power."""
+    mark = Mark(directory)
+    mark.end = end
+    mark.close()
 
 
 def numbers(directory: Path, start: int | None = None, end: int | None = None) -> list[int]:
@@ -109,6 +117,7 @@ def test_a_frame_of_another_position_is_the_end(tmp_path: Path) -> None:
     first, second, third = segment.frames()
     ends = [frame.offset + frame.length for frame in (first, second, third)]
     segment.path.write_bytes(whole[: ends[0]] + whole[ends[1] : ends[2]])
+    set_durable_end(tmp_path, 1)
     assert [frame.first for frame in segment.frames()] == [0]
     written(tmp_path, [7])
     assert numbers(tmp_path) == [0, 7]
@@ -141,6 +150,7 @@ def test_a_torn_tail_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
     assert end < last.offset < len(whole)
     for torn in range(end, len(whole)):
         segment.path.write_bytes(whole[:torn])
+        set_durable_end(tmp_path, 2)
         written(tmp_path, [7])
         assert numbers(tmp_path) == [0, 1, 7]
 
@@ -153,20 +163,54 @@ def test_a_file_without_its_header_is_made_anew(tmp_path: Path) -> None:
     assert numbers(tmp_path) == list(range(101))
 
 
-def test_a_damaged_record_is_removed_at_the_end_and_an_error_before(tmp_path: Path) -> None:
+def test_corrupt_records_are_an_error_and_their_positions_are_not_used_again(
+    tmp_path: Path,
+) -> None:
     written(tmp_path, range(100), SMALL)
     first, *_, last = list_segments(tmp_path)
     for segment in (first, last):
         damaged = bytearray(segment.path.read_bytes())
         damaged[-1] ^= 1
         segment.path.write_bytes(damaged)
-    written(tmp_path, [])
-    end = JournalReader(tmp_path).end()
-    assert 90 < end < 100
-    with pytest.raises(StateError, match="damaged") as caught:
-        numbers(tmp_path)
+    written(tmp_path, [100])
+    assert JournalReader(tmp_path).end() == 101
+    for start, end in ((0, 50), (50, 101)):
+        with pytest.raises(StateError, match="is corrupt") as caught:
+            numbers(tmp_path, start, end)
+        assert caught.value.code == "corrupt-journal"
+    assert numbers(tmp_path, 50, last.first) == list(range(50, last.first))
+    assert numbers(tmp_path, 100) == [100]
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_missing_records_are_an_error_and_their_positions_are_not_used_again(
+    tmp_path: Path, kept: int
+) -> None:
+    written(tmp_path, range(100), SMALL)
+    segments = list_segments(tmp_path)
+    for segment in segments[kept:]:
+        segment.path.unlink()
+    written(tmp_path, [100])
+    reader = JournalReader(tmp_path)
+    missing = segments[kept].first
+    assert reader.ranges(100, 101) == [(100, 101)]
+    with pytest.raises(StateError, match=f"no records {missing} to 99"):
+        for start, end in reader.ranges(missing, 101):
+            numbers(tmp_path, start, end)
+    assert numbers(tmp_path, 0, missing) == list(range(missing))
+
+
+def test_a_journal_that_ends_before_the_read_records_is_an_error(tmp_path: Path) -> None:
+    written(tmp_path, range(100), SMALL)
+    reader = JournalReader(tmp_path)
+    set_durable_end(tmp_path, 90)
+    reader.check_end(100)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    written(tmp_path, range(5))
+    with pytest.raises(StateError, match="no records 5 to 99") as caught:
+        reader.check_end(100)
     assert caught.value.code == "corrupt-journal"
-    assert numbers(tmp_path, 50, end) == list(range(50, end))
 
 
 def test_acknowledged_records_are_removed_and_positions_continue(tmp_path: Path) -> None:
