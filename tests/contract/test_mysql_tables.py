@@ -21,6 +21,7 @@ from interruptions import Interruptions, check_table
 from penstock.connectors.jdbc import JdbcSink
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
 from penstock.sdk import BatchId, Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
@@ -421,6 +422,31 @@ def test_late_commits_without_the_privilege(
     assert db("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
     with pytest.raises(Permanent, match="has no privilege UPDATE, DELETE on the table"):
         sink(reader, key=("id",)).check()
+
+
+def test_a_connection_that_is_lost_in_the_check_of_privileges(
+    options: dict[str, Any], db: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no privilege. A generated column is never set by the statements of the check."""
+    db(
+        "CREATE TABLE t (twice int AS (id * 2) STORED, id int PRIMARY KEY)",
+        "CREATE TABLE penstock_batches (sink int)",
+    )  # fmt: skip
+    sink(options, key=("id",)).check()
+    execute = WritingConnection.execute
+
+    def execute_without_connection(
+        self: WritingConnection, statement: str, parameters: Sequence[Any] = ()
+    ) -> int:
+        ((own,),) = self.query("SELECT CONNECTION_ID()")
+        if statement.startswith("DELETE"):
+            db(f"KILL {own}")
+        return execute(self, statement, parameters)
+
+    monkeypatch.setattr(WritingConnection, "execute", execute_without_connection)
+    with pytest.raises(Transient) as lost:
+        sink(options, key=("id",)).check()
+    assert lost.value.code == "unreachable"
 
 
 def test_queries_and_ranges(options: dict[str, Any], db: Client) -> None:
