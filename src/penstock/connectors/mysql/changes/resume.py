@@ -101,8 +101,8 @@ def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
             place = LogPlace(LogFile("", shift=shift), gtids)
             table.confirmed.reset(table.confirmed.position, str(place))
         _begin(connection, tables, shift)
-        _, first = min(zip(old, sets, strict=True), key=lambda each: each[0].confirmed.position)
-        start = first if connection.is_mariadb else Gtids.common(sets)
+        _, least = min(zip(old, sets, strict=True), key=lambda each: each[0].confirmed.position)
+        start = least if connection.is_mariadb else Gtids.common(sets)
         return Start(LogPlace(LogFile("", shift=shift), start), None)
     if len(shifts) > 1:
         raise Permanent(
