@@ -25,6 +25,7 @@ from penstock.connectors.postgres.changes import stream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
+from penstock.journal import JournalReader
 from penstock.sdk.database.changes import TableReceiver, measuring
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
@@ -262,7 +263,7 @@ def test_rows_before_updates(db: Any, changes: Any, monkeypatch: pytest.MonkeyPa
         ends.append(offset["position"])
     assert ends == [1, 3, 4, 5, 6]
     positions = iter((2, 3))
-    monkeypatch.setattr(source._reader, "end", lambda: next(positions))
+    monkeypatch.setattr(JournalReader, "end", lambda _: next(positions))
     start = source._offset(source.initial_offset(), 1)
     assert source.latest_offset(start) == start
     assert source.latest_offset(start)["position"] == 3
