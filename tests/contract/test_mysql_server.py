@@ -22,7 +22,8 @@ from table_changes import Changes, changes_of, fails
 _TYPES = """
 CREATE TABLE t (
     id bigint unsigned PRIMARY KEY, j json, n decimal(30, 10), at datetime(6),
-    stamp timestamp(3) NULL, e enum('a', 'ß'), s set('x', 'y'), b bit(9), y year, txt text, bin varbinary(9), f double
+    stamp timestamp(3) NULL, e enum('a', 'ß'), s set('x', 'y'),
+    b bit(9), y year, txt text, bin varbinary(9), f double
 )
 """
 _ROWS = """
