@@ -424,7 +424,7 @@ def test_late_commits_without_the_privilege(
         sink(reader, key=("id",)).check()
 
 
-def test_a_connection_that_is_lost_in_the_check_of_privileges(
+def test_a_statement_of_the_check_of_privileges_that_fails(
     options: dict[str, Any], db: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is no privilege. A generated column is never set by the statements of the check."""
@@ -435,18 +435,22 @@ def test_a_connection_that_is_lost_in_the_check_of_privileges(
     sink(options, key=("id",)).check()
     execute = WritingConnection.execute
 
-    def execute_without_connection(
+    def execute_while_locked(
         self: WritingConnection, statement: str, parameters: Sequence[Any] = ()
     ) -> int:
-        ((own,),) = self.query("SELECT CONNECTION_ID()")
-        if statement.startswith("DELETE"):
-            db(f"KILL {own}")
-        return execute(self, statement, parameters)
+        if not statement.startswith("DELETE"):
+            return execute(self, statement, parameters)
+        execute(self, "SET SESSION lock_wait_timeout = 1")
+        db("LOCK TABLES t WRITE")
+        try:
+            return execute(self, statement, parameters)
+        finally:
+            db("UNLOCK TABLES")
 
-    monkeypatch.setattr(WritingConnection, "execute", execute_without_connection)
-    with pytest.raises(Transient) as lost:
+    monkeypatch.setattr(WritingConnection, "execute", execute_while_locked)
+    with pytest.raises(Transient) as waited:
         sink(options, key=("id",)).check()
-    assert lost.value.code == "unreachable"
+    assert waited.value.code == "busy"
 
 
 def test_queries_and_ranges(options: dict[str, Any], db: Client) -> None:
