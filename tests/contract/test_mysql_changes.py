@@ -675,6 +675,18 @@ class Replica(MariaDb):
             execute("STOP SLAVE", "RESET SLAVE ALL")
 
 
+def follow_with_rows(replica: Replica, primary: MariaDb, database: str, *names: str) -> None:
+    """Replicates tables that have the row 1 on both servers."""
+    with primary.client() as client:
+        ((position,),) = executor(client)("SELECT @@gtid_binlog_pos")
+    with replica.client() as client:
+        execute = executor(client)
+        execute(f"CREATE DATABASE {database}", f"USE {database}")
+        for name in names:
+            execute(f"CREATE TABLE {name} (id int PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+        replica.follow(primary, position)
+
+
 def test_another_server_by_gtids(
     db: Execute, changes: Any, mariadb: MariaDb, database: str
 ) -> None:
@@ -683,14 +695,9 @@ def test_another_server_by_gtids(
     for name in names:
         db(f"CREATE TABLE {name} (id int PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
     with Replica() as replica:
-        ((position,),) = db("SELECT @@gtid_binlog_pos")
-        with replica.client() as client:
+        follow_with_rows(replica, mariadb, database, *names)
+        with replica.client(database=database) as client:
             of_replica = executor(client)
-            of_replica(f"CREATE DATABASE {database}", f"USE {database}")
-            for name in names:
-                of_replica(f"CREATE TABLE {name} (id int PRIMARY KEY)",
-                    f"INSERT INTO {name} VALUES (1)")  # fmt: skip
-            replica.follow(mariadb, position)
 
             def pair(**options: Any) -> list[Changes]:
                 options = {"server_id": 4712, **options}
@@ -759,10 +766,64 @@ def test_another_server_by_gtids(
             readers[0].stop()
     # The first server does not have the changes of its replica.
     first = changes(state="of-t", server_id=4712)
-    assert fails(first, "does not have the changes after the GTIDs 0-2-").code == "data-gone"
+    assert fails(first, "does not have all transactions that were read").code == "data-gone"
     again = changes(state="of-t", server_id=4712, on_data_loss="snapshot")
     again.start()
     again.until(lambda: [row["id"] for row in again.read_again()[0]][-6:] == [1, 2, 3, 4, 5, 6])
+
+
+def test_several_servers_that_write_to_one_domain(
+    db: Execute, changes: Any, mariadb: MariaDb, database: str
+) -> None:
+    """After a failover numbers of GTIDs are not in the order of the log, and occur twice.
+
+    A change with a smaller number is read. Changes that only the journal has are an error.
+    """
+    db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    known = [1]
+
+    def read(state: str, url: str) -> Changes:
+        reader: Changes = changes(state=state, url=url)
+        reader.start()
+        reader.until(lambda: [row["id"] for row in reader.read_again()[0]] == known)
+        return reader
+
+    def add(execute: Execute, id_: int, *before: str) -> None:
+        execute(*before, f"INSERT INTO t VALUES ({id_})")
+        known.append(id_)
+
+    def read_without_confirming(state: str, id_: int) -> None:
+        """Reads a change that is in the journal after the stored place, as after a crash."""
+        reader = read(state, mariadb.login["url"])
+        file = reader.source.directory / "confirmed"
+        reader.until(lambda: "gtids" in file.read_text() and known[-1] != 1)
+        reader.stop()
+        confirmed = file.read_text()
+        add(db, id_)
+        read(state, mariadb.login["url"]).stop()
+        file.write_text(confirmed)
+
+    with Replica() as replica:
+        follow_with_rows(replica, mariadb, database, "t")
+        add(db, 2)
+        read_without_confirming("smaller", 3)
+        add(db, 4, "SET SESSION server_id = 7", "SET SESSION gtid_seq_no = 1")
+        db("SET SESSION server_id = 1", "SET SESSION gtid_seq_no = 0")
+        with replica.client(database=database) as client:
+            of_replica = executor(client)
+            deadline = time.monotonic() + 60
+            while of_replica("SELECT id FROM t WHERE id = 4") == ():
+                assert time.monotonic() < deadline
+            replica.promote("0-7-1")
+            read_without_confirming("diverged", 5)
+            known.pop()
+            add(of_replica, 6)
+            add(of_replica, 7)
+            url = replica.login["url"].rpartition("/")[0] + f"/{database}"
+            read("smaller", url).stop()
+            diverged = changes(state="diverged", url=url)
+            error = fails(diverged, "does not have all transactions that were read")
+            assert error.code == "data-gone"
 
 
 def test_discovered_tables(

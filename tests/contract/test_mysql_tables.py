@@ -21,6 +21,7 @@ from interruptions import Interruptions, check_table
 from penstock.connectors.jdbc import JdbcSink
 from penstock.connectors.mysql import MysqlSink, MysqlSource
 from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import OptionError, Permanent, PlanError, Rejected, Transient
 from penstock.sdk import BatchId, Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
@@ -421,6 +422,35 @@ def test_late_commits_without_the_privilege(
     assert db("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
     with pytest.raises(Permanent, match="has no privilege UPDATE, DELETE on the table"):
         sink(reader, key=("id",)).check()
+
+
+def test_a_statement_of_the_check_of_privileges_that_fails(
+    options: dict[str, Any], db: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no privilege. A generated column is never set by the statements of the check."""
+    db(
+        "CREATE TABLE t (twice int AS (id * 2) STORED, id int PRIMARY KEY)",
+        "CREATE TABLE penstock_batches (sink int)",
+    )  # fmt: skip
+    sink(options, key=("id",)).check()
+    execute = WritingConnection.execute
+
+    def execute_while_locked(
+        self: WritingConnection, statement: str, parameters: Sequence[Any] = ()
+    ) -> int:
+        if not statement.startswith("DELETE"):
+            return execute(self, statement, parameters)
+        execute(self, "SET SESSION lock_wait_timeout = 1")
+        db("LOCK TABLES t WRITE")
+        try:
+            return execute(self, statement, parameters)
+        finally:
+            db("UNLOCK TABLES")
+
+    monkeypatch.setattr(WritingConnection, "execute", execute_while_locked)
+    with pytest.raises(Transient) as waited:
+        sink(options, key=("id",)).check()
+    assert waited.value.code == "busy"
 
 
 def test_queries_and_ranges(options: dict[str, Any], db: Client) -> None:

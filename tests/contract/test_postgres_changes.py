@@ -25,6 +25,7 @@ from penstock.connectors.postgres.changes import stream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
+from penstock.journal import JournalReader
 from penstock.sdk.database.changes import TableReceiver, measuring
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.gate import Gate
@@ -236,7 +237,7 @@ def test_keys_and_values_that_are_not_sent(db: Any, changes: Any) -> None:
     assert letter.error.code == "unavailable-value" and 'column "big"' in letter.error.message
 
 
-def test_rows_before_updates(db: Any, changes: Any) -> None:
+def test_rows_before_updates(db: Any, changes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     db.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     with pytest.raises(PenstockError) as identity:
         changes(before_updates=True)
@@ -253,6 +254,19 @@ def test_rows_before_updates(db: Any, changes: Any) -> None:
     assert [(row["_op"], row["id"], row["v"]) for row in changes.rows] == [
         ("i", 1, "a"), ("ub", 1, "a"), ("u", 1, "b"), ("d", 1, "b"), ("i", 2, "b"), ("d", 2, "b")
     ]  # fmt: skip
+    # A batch never ends between the two rows of an update.
+    source = changes.source
+    end, offset, ends = source.latest_offset(source.initial_offset()), source.initial_offset(), []
+    source.config = source.config.model_copy(update={"max_records": 1})
+    while offset != end:
+        offset = source.limit_batch(offset, end)
+        ends.append(offset["position"])
+    assert ends == [1, 3, 4, 5, 6]
+    positions = iter((2, 3))
+    monkeypatch.setattr(JournalReader, "end", lambda _: next(positions))
+    start = source._offset(source.initial_offset(), 1)
+    assert source.latest_offset(start) == start
+    assert source.latest_offset(start)["position"] == 3
 
 
 def test_own_types_are_the_same_in_table_query_snapshot_and_stream(

@@ -21,6 +21,7 @@ from penstock import app
 from penstock.connectors import memory
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.store import DeadLetters
+from servers.postgres import Postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,6 +104,94 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
     ]  # fmt: skip
     for letter in letters:
         assert json.loads(letter["payload"]) == {"op": "x", "id": 2, "name": "bad"}
+
+
+def random_events(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    """Returns events of Debezium. An update may move a row to a new key; old keys come again."""
+    rows: dict[int, dict[str, Any]] = {}
+    new_keys = itertools.count(100)
+    events = []
+    for number in range(count):
+        id_ = rng.randrange(6)
+        after: dict[str, Any] = {"id": id_, "name": rng.choice("abcdefgh"), "number": number}
+        if id_ not in rows:
+            events.append({"op": "c", "after": after})
+        elif rng.random() < 0.3:
+            events.append({"op": "d", "before": rows.pop(id_)})
+            continue
+        else:
+            before = rows.pop(id_)
+            after["id"] = id_ if rng.random() < 0.6 else next(new_keys)
+            events.append({"op": "u", "before": before, "after": after})
+        rows[after["id"]] = after
+    return events
+
+
+def conditional_table(
+    events: list[dict[str, Any]], options: dict[str, Any]
+) -> set[tuple[Any, ...]]:
+    """Applies events one after another: a row replaces that of its key only on a condition."""
+    table: dict[int, dict[str, Any]] = {}
+    for event in events:
+        before, after = event.get("before"), event.get("after")
+        if before is not None and (after is None or after["id"] != before["id"]):
+            table.pop(before["id"], None)
+        if after is not None:
+            known = table.get(after["id"])
+            is_less = (
+                "update_where" in options and known is not None and after["name"] < known["name"]
+            )
+            if known is None or is_less:
+                table[after["id"]] = after
+    return {(row["id"], row["name"], row["number"]) for row in table.values()}
+
+
+def test_conditional_upserts_do_not_depend_on_batches(
+    tmp_path: Path, penstock_spark: SparkSession, postgres: Postgres
+) -> None:
+    """Batches of one event, two, three, and all of them."""
+    events = random_events(random.Random(5), 24)
+    payloads, sources, sinks = [json.dumps(each) for each in events], {}, {}
+    schema = postgres.new_schema()
+    targets = {
+        "sqlite": {"path": str(tmp_path / "db.sqlite")},
+        "duckdb": {"path": str(tmp_path / "db.duckdb")},
+        "postgres": postgres.login,
+    }
+    for size in (1, 2, 3, len(events)):
+        sources[f"rows{size}"] = {
+            "type": "memory",
+            "payloads": payloads,
+            "batches": len(events) // size,
+            "schema": "id INT NOT NULL, name STRING, number INT",
+            "primary_key": "id",
+            "format": "debezium_json",
+        }
+        for type_, place in targets.items():
+            prefix = f"{schema}." if type_ == "postgres" else ""
+            for condition, options in CONFLICTS.items():
+                name = f"{condition}{size}"
+                sinks[f"{type_}_{name}"] = {
+                    "type": type_,
+                    "from": f"rows{size}",
+                    "mode": "upsert",
+                    **place,
+                    "table": f"{prefix}{name}",
+                    **options,
+                }
+    run(tmp_path, penstock_spark, sources=sources, sinks=sinks)
+    with (
+        closing(sqlite3.connect(tmp_path / "db.sqlite")) as sqlite,
+        closing(duckdb.connect(str(tmp_path / "db.duckdb"))) as duck,
+        postgres.client() as client,
+    ):
+        for name in sinks:
+            type_, _, table_name = name.partition("_")
+            execute = {"sqlite": sqlite.execute, "duckdb": duck.execute, "postgres": client.execute}
+            prefix = f"{schema}." if type_ == "postgres" else ""
+            found = execute[type_](f"SELECT id, name, number FROM {prefix}{table_name}").fetchall()
+            expected = conditional_table(events, CONFLICTS[table_name.rstrip("0123456789")])
+            assert len(found) == len(expected) and set(found) == expected, name
 
 
 def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: SparkSession) -> None:

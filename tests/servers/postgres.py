@@ -22,7 +22,7 @@ from servers.server import Server
 
 USER, PASSWORD = "made-up-user", "made-up-password"
 DATABASE = "made-up shop"
-_ROOT = "postgres"
+ROOT = "postgres"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -54,14 +54,14 @@ class Postgres(Server):
 
     def command(self) -> Sequence[str]:
         """Creates the cluster at the first start."""
-        directory = _programs()
+        directory = self.programs()
         data = self.directory.path / "data"
         if not data.exists():
-            shutil.chown(self.directory.path, *_owner())
+            shutil.chown(self.directory.path, *owner())
             secret = self.directory.path / "password"
             secret.write_text(self.password)
-            _run(
-                f"{directory}/initdb", "-D", str(data), "-U", _ROOT, "-A", "scram-sha-256",
+            run_as_user(
+                f"{directory}/initdb", "-D", str(data), "-U", ROOT, "-A", "scram-sha-256",
                 f"--pwfile={secret}", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8",
             )  # fmt: skip
         (data / "postmaster.pid").unlink(missing_ok=True)
@@ -69,9 +69,19 @@ class Postgres(Server):
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [*_as_user(), f"{directory}/postgres", "-D", str(data), *options]
 
+    def programs(self) -> Path:
+        """The directory of its programs."""
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        if not found:
+            program("pg_ctlcluster", "postgresql-15")
+            found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        if not found:
+            unavailable("PostgreSQL is not installed", "install it: sudo apt install postgresql-15")
+        return found[-1].parent
+
     def ready(self) -> None:
         """Connects, and creates the user and the database at the first start."""
-        with self.client(_ROOT, "postgres") as client:
+        with self.client(ROOT, "postgres") as client:
             if client.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (self.user,)).fetchone():
                 return
             role = f'CREATE ROLE "{self.user}" LOGIN REPLICATION'
@@ -130,30 +140,21 @@ class Postgres(Server):
         return name
 
 
-def _programs() -> Path:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
-        program("pg_ctlcluster", "postgresql-15")
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
-        unavailable("PostgreSQL is not installed", "install it: sudo apt install postgresql-15")
-    return found[-1].parent
-
-
-def _owner() -> tuple[int, int]:
+def owner() -> tuple[int, int]:
     """The user of the server, which does not run as root."""
-    user = pwd.getpwnam(_ROOT) if os.getuid() == 0 else pwd.getpwuid(os.getuid())
+    user = pwd.getpwnam(ROOT) if os.getuid() == 0 else pwd.getpwuid(os.getuid())
     return user.pw_uid, user.pw_gid
 
 
 def _as_user() -> list[str]:
-    user, group = _owner()
+    user, group = owner()
     if os.getuid():
         return []
     return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups"]
 
 
-def _run(*command: str) -> None:
+def run_as_user(*command: str) -> None:
+    """Runs a program as the user of the server."""
     subprocess.run([*_as_user(), *command], check=True, capture_output=True, timeout=120)
 
 

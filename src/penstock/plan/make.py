@@ -11,6 +11,7 @@ from penstock.core.names import written_name
 from penstock.plan import rules
 from penstock.plan.assumed_columns import assumed_columns
 from penstock.plan.components import Components
+from penstock.plan.conditional_sinks import conditional_sinks_of_results
 from penstock.plan.dialect import translate_queries
 from penstock.plan.dynamic_tables import DynamicTables
 from penstock.plan.functions import functions_of, resolve
@@ -133,7 +134,8 @@ class _Planner:
                 error for error in rule(plan) if is_certain or error.where not in suspects
             )
         found = (
-            *find_unbounded_state(plan), *assumed_columns(plan), *unencrypted_connections(plan)
+            *find_unbounded_state(plan), *assumed_columns(plan), *unencrypted_connections(plan),
+            *conditional_sinks_of_results(plan),
         )  # fmt: skip
         plan = replace(plan, warnings=(*plan.warnings, *found))
         known = plan.nodes.keys() | self.invalid

@@ -1,7 +1,8 @@
-"""The place of the log after a failover to another server of MySQL, which tests do not have."""
+"""The place of the log after a failover, and the transactions of the journal on another server."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from penstock.connectors.mysql.changes.gtids import Gtids
-from penstock.connectors.mysql.changes.positions import LogFile, LogPlace, first_position
+from penstock.connectors.mysql.changes.positions import LogFile, LogPlace
+from penstock.connectors.mysql.changes.received import Journaled, Received
 from penstock.connectors.mysql.changes.resume import Stored, start_of
 from penstock.journal import JournalReader
 from penstock.sdk.database.changes import Confirmed, LostChanges
@@ -36,7 +38,8 @@ def test_a_server_with_all_transactions_is_read_after_them(tmp_path: Path) -> No
     table = stored(tmp_path, LogPlace(READ, Gtids.parse(f"{FIRST}:1-10")))
     start = start_of(server(f"{FIRST}:1-12"), [table])
     assert start.offset is None and str(start.place.gtids) == f"{FIRST}:1-10"
-    assert Confirmed(tmp_path).position == first_position(start.shift) > READ.at(2**32 - 1)
+    known = LogPlace.parse(Confirmed(tmp_path).log).file
+    assert known.shift == start.shift and known.at(0) > READ.at(2**32 - 1)
 
 
 @pytest.mark.parametrize("executed", [f"{FIRST}:1-9", f"{FIRST}:2-12", ""])
@@ -57,3 +60,48 @@ def test_another_server_without_gtids(tmp_path: Path) -> None:
     assert start_of(server("", id_=1), [table]).offset == 500
     table = stored(tmp_path, LogPlace(READ))
     assert start_of(server(""), [table]).place.file == READ
+
+
+def place_of_received(*journal: str, start: str, gtids: str, is_whole: bool = True) -> Received:
+    """Returns the transactions of a place and of a journal, the last with one of its changes."""
+    journaled = Journaled(journal, 1, is_whole)
+    return Received(Gtids.parse(gtids), Gtids.parse(start), journaled)
+
+
+def read_of(received: Received, *ids: str) -> list[str]:
+    """Returns the transactions of a log of which changes are read."""
+    return [id_ for id_ in ids if not received.begin(id_)]
+
+
+def test_transactions_of_a_journal_out_of_order() -> None:
+    """The log of a domain to which two servers have written has greater numbers first."""
+    received = place_of_received("0-1-100", "0-2-97", start="0-1-99", gtids="0-1-99")
+    log = ("0-1-100", "0-2-96", "1-2-97", "0-2-97", "0-2-98")
+    assert read_of(received, *log[:3]) == ["0-2-96", "1-2-97"]
+    assert not received.is_over(None)
+    assert read_of(received, *log[3:]) == ["0-2-97", "0-2-98"] and received.is_over(None)
+    assert received.has("0-2-97", 1) and not received.has("0-2-97", 2)
+
+
+def test_a_place_after_the_start_of_the_log() -> None:
+    """The log is read for another table, too, whose place is earlier and has a greater number."""
+    received = place_of_received(start="0-1-100,1-1-1", gtids="0-2-97,1-1-1,2-1-5")
+    assert read_of(received, "0-2-96", "1-1-2", "2-1-5", "0-2-97") == ["1-1-2"]
+    assert received.is_over(None) and read_of(received, "0-2-98", "2-1-6") == ["0-2-98", "2-1-6"]
+
+
+def test_a_journal_whose_first_records_were_removed() -> None:
+    received = place_of_received("0-1-103", start="0-1-99", gtids="0-1-99", is_whole=False)
+    assert read_of(received, "0-1-100", "1-1-7", "0-1-102", "0-1-103") == ["1-1-7", "0-1-103"]
+    for log in (("0-2-104",), ("0-1-102", "0-2-101")):
+        received = place_of_received("0-1-103", start="0-1-99", gtids="0-1-99", is_whole=False)
+        with pytest.raises(LostChanges, match="their numbers in the domain 0 do not grow"):
+            read_of(received, *log)
+
+
+def test_transactions_of_a_replica_that_commits_in_another_order() -> None:
+    of = partial("{}:{}".format, FIRST)
+    received = place_of_received(of(12), start=of("1-8"), gtids=of("1-9"))
+    assert read_of(received, of(9), of(12), of(10), of(11)) == [of(12), of(10), of(11)]
+    assert not received.is_over(Gtids.parse(of("1-8:10-12")))
+    assert received.is_over(Gtids.parse(of("1-12")))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.grants import quoted_account
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk.database import TableName
 from penstock.sdk.database.errors import ServerErrors
 
+_GENERATED = re.compile(r"\b(VIRTUAL|STORED|PERSISTENT)\b")
 _STATEMENTS = {
     "SELECT": "SELECT 1 FROM {table} LIMIT 0",
     "INSERT": "INSERT INTO {table} ({column}) SELECT NULL FROM DUAL WHERE FALSE",
@@ -24,20 +26,23 @@ def check_privileges(
 ) -> None:
     """Raises Permanent if the user lacks one of the privileges on a table that exists.
 
-    Statements without an effect are executed, so that privileges of roles count.
+    Statements without an effect are executed, so that privileges of roles count. Other errors of
+    the server are raised.
     """
-    columns = connection.columns(table)
-    if columns is None:
+    if connection.columns(table) is None:
         return
-    quoted, quote = connection.dialect.table(table), connection.dialect.quote
+    quoted = connection.dialect.table(table)
+    column = connection.dialect.quote(_stored_column(connection, quoted))
     missing = []
     for name in privileges:
         try:
-            connection.execute(
-                _STATEMENTS[name].format(table=quoted, column=quote(columns.names[0]))
-            )
+            connection.execute(_STATEMENTS[name].format(table=quoted, column=column))
+        except Rejected:
+            pass  # a column without a default, after the check of the privilege
         except PenstockError as error:
-            missing += [name] if error.code == "authorization" else []
+            if error.code != "authorization":
+                raise
+            missing.append(name)
         connection.rollback()
     if missing:
         names = ", ".join(missing)
@@ -46,3 +51,13 @@ def check_privileges(
             f'the user {connection.account} has no privilege {names} on the table "{table}"',
             f"Run GRANT {names} ON {quoted} TO {user}.",
         )
+
+
+def _stored_column(connection: MysqlConnection, quoted: str) -> str:
+    """Returns a column of a table that a statement may set: one that is not generated."""
+    names = [
+        name
+        for name, *_, extra in connection.query(f"SHOW COLUMNS FROM {quoted}")
+        if not _GENERATED.search(extra)
+    ]
+    return str(names[0])

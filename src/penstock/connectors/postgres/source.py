@@ -13,6 +13,7 @@ from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.texts import to_rows
+from penstock.core.errors import Permanent
 from penstock.sdk import Component, Context
 from penstock.sdk.database import Connection, TableSource
 from penstock.sdk.database.row_conversion import RowConversion
@@ -74,9 +75,11 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
 
     def check(self) -> None:
         super().check()
-        if self._table is not None:
-            with closing(self.connect()) as connection:
+        with closing(self.connect()) as connection:
+            if self._table is not None:
                 check_privileges(connection, self._table, ["SELECT"])
+            if self.config.watch and self.config.min_age is None:
+                _check_primary(connection)
 
     def connect(self) -> PostgresConnection:
         connection = PostgresConnection(self.config)
@@ -102,3 +105,16 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
         assert isinstance(connection, PostgresConnection)
         texts = connection.copy_rows(query, parameters, conversion.columns.names)
         yield from conversion.batches(texts, to_rows)
+
+
+def _check_primary(connection: PostgresConnection) -> None:
+    """Raises Permanent for a standby, which does not have the open transactions of its primary."""
+    ((is_standby,),) = connection.query("SELECT pg_is_in_recovery()")
+    if is_standby:
+        raise Permanent(
+            f"{connection.config.address} is a standby, which does not have the open transactions "
+            "of its primary: with watch, rows that are committed late would be missed",
+            code="standby",
+            hint="Set url to the primary, or cursor_columns to a time and min_age to the longest "
+            "time of a transaction.",
+        )

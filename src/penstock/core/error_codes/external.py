@@ -53,7 +53,7 @@ EXTERNAL_CODES: Mapping[str, str] = {
     "read-only": "The file system is read-only.",
     "rejected": "The external system rejected a request or a record.",
     "replica-identity": "Updates and deletes of a table do not have the primary key.",
-    "standby": "The server is a standby, whose changes cannot be read.",
+    "standby": "The server is a standby, on which the action is not possible.",
     "timeout": "The external system did not respond in time.",
     "tls": "TLS verification or the TLS handshake failed.",
     "truncated": "A table whose changes are read was truncated.",

@@ -11,6 +11,7 @@ USER_CODES: Mapping[str, str] = {
     "broken-plugin": "A plugin cannot be imported, or is no component of the SDK.",
     "column-count": "A query returns another number of columns than the table or view has.",
     "column-name": "A text is the name of a column where a template is expected.",
+    "conditional-changes": "The rows of a sink with a condition depend on the batches.",
     "connection-type": "A node and the connection that it uses have different types.",
     "cycle": "Nodes or functions depend on each other in a cycle.",
     "different-batches": "A query combines a stream with rows that are computed on each batch.",

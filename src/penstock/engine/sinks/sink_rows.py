@@ -13,8 +13,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
+from pyspark.sql.functions import (
+    coalesce,
+    lag,
+    lit,
+    monotonically_increasing_id,
+    row_number,
+    when,
+)
 from pyspark.sql.types import StructType
+from pyspark.sql.window import WindowSpec
 
 from penstock.core.names import quote_name
 from penstock.engine.catalyst.arrow_map import map_in_arrow
@@ -136,21 +144,33 @@ def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> Dat
 def all_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:
     """Returns the rows of each key, partitioned by the key, with the column `ORDER`.
 
-    Of an update that did not change the key, only the row after it is left. Other rows before an
-    update delete their key, as in `last_rows`.
+    Of an update that did not change the key, only the row after it is left: the next row of the key
+    is an update. Other rows before an update delete their key, as in `last_rows`.
     """
     if operation is None or operation not in rows.columns:
         return divided_rows(rows, key)
-    ranked, replaceable = _ranked_rows(rows, key, operation)
-    is_before = _column(ranked, operation) == lit(Operation.UPDATE_BEFORE.value)
-    kept = ranked.where(~(replaceable & is_before & (ranked[RANK] > 1))).drop(RANK)
-    return _with_deletes(kept, operation)
+    ordered, replaceable, newest_first = _rows_of_keys(rows, key, operation)
+    value = _column(ordered, operation)
+    is_before = value == lit(Operation.UPDATE_BEFORE.value)
+    is_updated = lag(value).over(newest_first).eqNullSafe(lit(Operation.UPDATE.value))
+    followed = ordered.withColumn(RANK, replaceable & is_before & is_updated)
+    return _with_deletes(followed.where(~followed[RANK]).drop(RANK), operation)
 
 
 def _ranked_rows(
     rows: DataFrame, key: Sequence[str], operation: str | None
 ) -> tuple[DataFrame, Column]:
     """Returns the rows with the columns `ORDER` and `RANK`, and the condition of ranked rows."""
+    ordered, replaceable, newest_first = _rows_of_keys(rows, key, operation)
+    return ordered.withColumn(RANK, row_number().over(newest_first)), replaceable
+
+
+def _rows_of_keys(
+    rows: DataFrame, key: Sequence[str], operation: str | None
+) -> tuple[DataFrame, Column, WindowSpec]:
+    """Returns the rows with the column `ORDER`, the condition of those with a key and an operation,
+    and these rows of a key, the newest first.
+    """
     columns = [_column(rows, name) for name in key]
     replaceable = reduce(and_, (column.isNotNull() for column in columns))
     if operation is not None and operation in rows.columns:
@@ -158,8 +178,8 @@ def _ranked_rows(
         known = coalesce(value.isin([member.value for member in Operation]), lit(False))
         replaceable = replaceable & known
     ordered = divided_rows(rows, key)
-    newest_first = Window.partitionBy(*columns, replaceable).orderBy(ordered[ORDER].desc())
-    return ordered.withColumn(RANK, row_number().over(newest_first)), replaceable
+    window = Window.partitionBy(*columns, replaceable).orderBy(ordered[ORDER].desc())
+    return ordered, replaceable, window
 
 
 def _with_deletes(rows: DataFrame, operation: str) -> DataFrame:

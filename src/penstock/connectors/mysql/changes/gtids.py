@@ -20,8 +20,8 @@ Intervals = tuple[tuple[int, int], ...]
 class Gtids:
     """The transactions before a position.
 
-    `servers` has the server of the last transaction of each domain, which MySQL does not have. The
-    numbers of a domain of MariaDB, or of a source of MySQL, are intervals with both ends.
+    `numbers` has those of a source of MySQL as intervals with both ends, and of a domain of MariaDB
+    the last one, which need not be the greatest. `servers` has the servers of these last ones.
     """
 
     numbers: Mapping[str, Intervals]
@@ -38,53 +38,51 @@ class Gtids:
                 numbers[source.lower()] = _merged(map(_interval, ranges))
             else:
                 domain, server, number = part.split("-")
-                numbers[domain], servers[domain] = ((0, int(number)),), server
+                numbers[domain], servers[domain] = (_interval(number),), server
         return cls(numbers, servers)
 
     def __str__(self) -> str:
+        ends = self.ends
         return ",".join(
-            f"{name}-{self.servers[name]}-{intervals[-1][1]}"
-            if name in self.servers
-            else ":".join((name, *map(_text, intervals)))
+            ends[name] if name in ends else ":".join((name, *map(_text, intervals)))
             for name, intervals in self.numbers.items()
         )
 
     def includes(self, gtid: str) -> bool:
-        """Returns whether a transaction is one of these."""
-        name, _, number = _parts(gtid)
+        """Returns whether a transaction of MySQL is one of these."""
+        name, _, number = parts_of(gtid)
         return any(first <= number <= last for first, last in self.numbers.get(name, ()))
 
     def has_all(self, other: Gtids) -> bool:
-        """Returns whether all transactions of another set are some of these."""
+        """Returns whether all transactions of another set of MySQL are some of these."""
         return Gtids.common([self, other]).numbers == other.numbers
 
     def after(self, gtid: str) -> Gtids:
         """Returns the transactions before a position that is after one more transaction."""
-        name, server, number = _parts(gtid)
+        name, server, number = parts_of(gtid)
         if server is None:
             known = self.numbers.get(name, ())
             added = _merged([*known, (number, number)])
             return Gtids({**self.numbers, name: added}, self.servers)
-        return Gtids(
-            {**self.numbers, name: ((0, number),)}, {**self.servers, name: server}
-        )  # fmt: skip
+        last = ((number, number),)
+        return Gtids({**self.numbers, name: last}, {**self.servers, name: server})
 
-    def up_to(self, gtid: str) -> Gtids:
-        """Returns these transactions and those of a domain or source before one of its own."""
-        name, server, number = _parts(gtid)
-        known = self.numbers.get(name, ())
-        servers = self.servers if server is None else {name: server, **self.servers}
-        return Gtids({**self.numbers, name: _merged([*known, (0, number - 1)])}, servers)
+    @property
+    def ends(self) -> dict[str, str]:
+        """The last transaction of each domain of MariaDB."""
+        return {
+            name: f"{name}-{server}-{self.numbers[name][-1][1]}"
+            for name, server in self.servers.items()
+        }
 
     @staticmethod
     def common(several: Sequence[Gtids]) -> Gtids:
-        """Returns the transactions that are in all of several sets."""
+        """Returns the transactions that are in all of several sets of MySQL."""
         return reduce(_common, several)
 
 
 def _common(first: Gtids, second: Gtids) -> Gtids:
     numbers: dict[str, Intervals] = {}
-    servers: dict[str, str] = {}
     for name, intervals in first.numbers.items():
         found = _merged(
             (max(a, c), min(b, d))
@@ -94,12 +92,10 @@ def _common(first: Gtids, second: Gtids) -> Gtids:
         )
         if found:
             numbers[name] = found
-            last = first if found[-1] == intervals[-1] else second
-            servers |= {name: last.servers[name]} if name in last.servers else {}
-    return Gtids(numbers, servers)
+    return Gtids(numbers, {})
 
 
-def _parts(gtid: str) -> tuple[str, str | None, int]:
+def parts_of(gtid: str) -> tuple[str, str | None, int]:
     """Returns the domain or the source, the server of MariaDB, and the number."""
     if ":" in gtid:
         source, _, number = gtid.partition(":")

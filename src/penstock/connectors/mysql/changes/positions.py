@@ -79,8 +79,3 @@ def file_number(position: int) -> int:
 def file_offset(position: int) -> int:
     """Returns the place of a position in its file."""
     return position & (1 << _OFFSET_BITS) - 1
-
-
-def first_position(shift: int) -> int:
-    """Returns a position before all positions of files with a shift, after those of others."""
-    return shift << _OFFSET_BITS

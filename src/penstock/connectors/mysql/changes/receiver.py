@@ -52,6 +52,8 @@ class MysqlReceiver(ChangesReceiver):
                     table.described = message.columns
             elif isinstance(message, Reached):
                 self.transaction = None
+                for table in self._own_tables:
+                    table.reach(message.position, message.place.gtids)
                 if message.position >= self.position:
                     self.position, self._reached = message.position, message.place
             elif isinstance(message, Truncated):
@@ -65,8 +67,8 @@ class MysqlReceiver(ChangesReceiver):
     def confirm(self, end: int, *, reply: bool = False) -> None:
         if self._durable is not None:
             position, place = self._durable
-            for table in self.tables:
-                if position > table.confirmed.position:
+            for table in self._own_tables:
+                if position > table.confirmed.position and table.confirms(position):
                     table.confirmed.raise_to(position, str(place))
 
     def close(self) -> None:

@@ -6,27 +6,27 @@ replica that has become the primary, it is found by GTIDs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from penstock.connectors.mysql.changes.gtids import Gtids
+from penstock.connectors.mysql.changes.gtids import Gtids, parts_of
 from penstock.connectors.mysql.changes.positions import (
     LogFile,
     LogPlace,
     file_number,
     file_offset,
-    first_position,
 )
+from penstock.connectors.mysql.changes.received import Journaled, Received
 from penstock.connectors.mysql.changes.snapshot import log_end, log_sizes, log_start, log_status
-from penstock.connectors.mysql.changes.table import Received
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.core.errors import Permanent
 from penstock.journal import JournalReader
 from penstock.sdk.database.changes import Confirmed, LostChanges, Progress
 
 _GTIDS_AT = "SELECT BINLOG_GTID_POS(\0, \0)"
+_LOGGED = "SELECT @@gtid_binlog_state, @@gtid_slave_pos"
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,10 @@ class Stored:
     def place(self) -> LogPlace:
         return LogPlace.parse(self.confirmed.log)
 
-    def received(self) -> Received | None:
-        """Returns the transactions of other servers in the journal."""
-        gtids = self.place.gtids
-        if gtids is None:
-            return None
-        last = last_transaction(self.reader)
-        if last is None or gtids.includes(last):
-            return Received(gtids)
-        return Received(gtids.up_to(last), last, self.progress.number)
+    @cached_property
+    def journaled(self) -> Journaled:
+        """The transactions of the journal after the place."""
+        return Journaled.read(self.reader, self.confirmed.position, self.progress.number)
 
 
 @dataclass(frozen=True)
@@ -78,6 +73,14 @@ class Start:
         """The shift of the files of the log."""
         return self.place.file.shift
 
+    def received(self, table: Stored) -> Received | None:
+        """Returns the transactions that a table has from other servers; None without any."""
+        place = table.place
+        if self.offset is not None or place.file.name or place.gtids is None:
+            return None
+        assert self.place.gtids is not None
+        return Received(place.gtids, self.place.gtids, table.journaled)
+
 
 def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
     """Returns the place after which the log is read for tables, and stores it for new ones.
@@ -90,15 +93,17 @@ def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
     sets = [place.gtids for place in places if place.gtids is not None and str(place.gtids)]
     is_moved = len(shifts) > 1 or any(_is_elsewhere(connection, place) for place in places)
     if is_moved and len(sets) == len(places):
-        if not connection.is_mariadb:
-            _check_transactions(connection, old, sets)
+        _check_transactions(connection, old, sets)
         numbers = [max(table.confirmed.position, table.progress.commit) for table in old]
         shift = file_number(max(numbers)) + 1
         for table, gtids in zip(old, sets, strict=True):
+            # The place is replaced after the transactions of the journal.
             place = LogPlace(LogFile("", shift=shift), gtids)
-            table.confirmed.reset(first_position(shift), str(place))
+            table.confirmed.reset(table.confirmed.position, str(place))
         _begin(connection, tables, shift)
-        return Start(LogPlace(LogFile("", shift=shift), Gtids.common(sets)), None)
+        _, least = min(zip(old, sets, strict=True), key=lambda each: each[0].confirmed.position)
+        start = least if connection.is_mariadb else Gtids.common(sets)
+        return Start(LogPlace(LogFile("", shift=shift), start), None)
     if len(shifts) > 1:
         raise Permanent(
             "the tables of one server_id were read from different servers, and their GTIDs are not "
@@ -149,18 +154,16 @@ def _known(connection: MysqlConnection, table: Stored) -> LogPlace:
 def _check_transactions(
     connection: MysqlConnection, tables: Sequence[Stored], sets: Sequence[Gtids]
 ) -> None:
-    """Raises LostChanges if a server of MySQL lacks transactions that tables have.
+    """Raises LostChanges if a server lacks transactions that tables have.
 
-    MariaDB ends the stream with an error then. MySQL does so only for transactions of its own.
+    It sends its log also after transactions that it has not: MySQL after those of other servers,
+    and MariaDB after those of a domain of which it has none.
     """
-    text = _executed(connection, None)
-    try:
-        executed = Gtids.parse(text or "")
-    except ValueError:
+    includes = _transactions_of(connection)
+    if includes is None:
         return
     for table, gtids in zip(tables, sets, strict=True):
-        last = last_transaction(table.reader)
-        if not executed.has_all(gtids) or (last is not None and not executed.includes(last)):
+        if not includes(gtids, table.journaled.ids):
             raise LostChanges(
                 f"{connection.config.address} does not have all transactions that were read from "
                 "another server: changes are lost",
@@ -168,13 +171,27 @@ def _check_transactions(
             )
 
 
-def last_transaction(reader: JournalReader) -> str | None:
-    """Returns the GTID of the last record of a journal."""
-    end = reader.end()
-    for _, batch in reader.read(end - 1, end) if end else ():
-        found = batch.column("transaction")[-1].as_py()
-        return None if found is None else str(found)
-    return None
+def _transactions_of(
+    connection: MysqlConnection,
+) -> Callable[[Gtids, Sequence[str]], bool] | None:
+    """Returns whether a server has the transactions of a place and others, if it returns its own.
+
+    MariaDB has the last number of each server in a domain.
+    """
+    if not connection.is_mariadb:
+        with suppress(ValueError):
+            executed = Gtids.parse(_executed(connection, None) or "")
+            return lambda gtids, ids: executed.has_all(gtids) and all(map(executed.includes, ids))
+        return None
+    ((state, replicated),) = connection.query(_LOGGED)
+    connection.rollback()
+    logged = {parts_of(each)[:2]: parts_of(each)[2] for each in state.split(",") if each}
+
+    def has(gtid: str) -> bool:
+        name, server, number = parts_of(gtid)
+        return logged.get((name, server), -1) >= number or gtid in replicated.split(",")
+
+    return lambda gtids, ids: all(map(has, (*gtids.ends.values(), *ids)))
 
 
 def _is_elsewhere(connection: MysqlConnection, place: LogPlace) -> bool:

@@ -111,7 +111,7 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
         return MysqlTable(
             self.table, self.primary_key, place, connection, lookup,
             ignores_truncate=self.config.on_truncate == "ignore", shift=start.shift,
-            received=stored.received() if start.offset is None else None, journal=journal,
+            received=start.received(stored), journal=journal,
             progress=stored.progress, confirmed=stored.confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
         )  # fmt: skip

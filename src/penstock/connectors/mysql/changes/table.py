@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.mysql.changes.gtids import Gtids
+from penstock.connectors.mysql.changes.received import Received
 from penstock.connectors.mysql.changes.snapshot import read_chunk, read_current
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import Chunk, Key, Row, TableReceiver, Transaction
-
-
-@dataclass(frozen=True)
-class Received:
-    """The transactions that a journal has from other servers.
-
-    Of the transaction `last` it has `count` changes.
-    """
-
-    gtids: Gtids
-    last: str | None = None
-    count: int = 0
 
 
 class MysqlTable(TableReceiver):
@@ -40,24 +28,35 @@ class MysqlTable(TableReceiver):
         super().__init__(str(table), key, **options)
         self.place, self.ignores_truncate = place, ignores_truncate
         self._table, self._snapshots, self._lookup = table, snapshots, lookup
-        self._shift, self._received = shift, received
+        self._shift, self._received, self._skips = shift, received, False
+        self._first_confirmed = 0
+
+    def begin(self, transaction: Transaction) -> None:
+        super().begin(transaction)
+        received, id_ = self._received, transaction.id
+        self._skips = received is not None and id_ is not None and received.begin(str(id_))
 
     def reads(self, transaction: Transaction | None) -> bool:
-        if not super().reads(transaction):
-            return False
-        if transaction is None or transaction.id is None or self._received is None:
-            return True
-        return not self._received.gtids.includes(str(transaction.id))
+        return super().reads(transaction) and not self._skips
 
     def has(self, transaction: Transaction, number: int) -> bool:
-        if super().has(transaction, number):
-            return True
         received = self._received
-        return (
-            received is not None
-            and (transaction.id is not None and transaction.id == received.last)
-            and number <= received.count
+        return super().has(transaction, number) or (
+            received is not None and received.has(str(transaction.id), number)
         )
+
+    def reach(self, position: int, gtids: Gtids | None) -> None:
+        """Ends a transaction at a position, before which are those of `gtids`."""
+        self._skips = False
+        if self._received is not None and self._received.is_over(gtids):
+            self._received, self._first_confirmed = None, position
+
+    def confirms(self, position: int) -> bool:
+        """Returns whether a later run may read the log from a position on.
+
+        The transactions of the journal are before it.
+        """
+        return self._received is None and position >= self._first_confirmed
 
     def read_chunk(self, after: Key | None) -> Chunk:
         return read_chunk(self._snapshots, self._table, self.key, after, self._shift)

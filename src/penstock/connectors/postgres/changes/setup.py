@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.connectors.postgres.changes.positions import lsn
+from penstock.connectors.postgres.changes.snapshot import replayed_position
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.core.errors import PenstockError, Permanent, Transient
+from penstock.core.errors import Permanent, Transient
 from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import Confirmed, LostChanges
 
 _SETTINGS = """
 SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.rolsuper,
-       quote_ident(current_user)
+       quote_ident(current_user), current_setting('server_version_num')::int
 FROM pg_roles r WHERE r.rolname = current_user
 """
 _TABLE = """
@@ -38,11 +38,14 @@ _RUNNING = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
 _HAVE_ENDED = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= \0::xid8"
 _VIA_ROOT = "SELECT pubviaroot FROM pg_publication WHERE pubname = \0"
 _POLL_SECONDS = 0.1
+_DECODES_ON_STANDBY = 160_000
 _SLOT = """
 SELECT plugin, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = \0
 """
 _RETAINED = """
-SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
+SELECT pg_wal_lsn_diff(
+    CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
+    restart_lsn)::bigint
 FROM pg_replication_slots WHERE slot_name = \0 AND restart_lsn IS NOT NULL
 """
 
@@ -68,12 +71,11 @@ class Replication:
 
     def check(self, connection: PostgresConnection) -> None:
         """Checks the server, the user and the table. Raises Permanent with what to run."""
-        ((level, standby, may_replicate, user),) = connection.query(_SETTINGS)
+        ((level, standby, may_replicate, user, version),) = connection.query(_SETTINGS)
         address = connection.config.address
-        if standby:
+        if standby and version < _DECODES_ON_STANDBY:
             raise Permanent(
-                f"{address} is a standby; changes are read from a primary, also with PostgreSQL 16 "
-                "and later",
+                f"{address} is a standby; changes of a standby need PostgreSQL 16 at least",
                 code="standby",
                 hint="Set url to the primary. The rows of a table are read from a standby without "
                 "changes: true.",
@@ -156,7 +158,7 @@ class Replication:
         if not found:
             if resumes:
                 raise self._lost(connection, "does not exist")
-            connection.query(_CREATE_SLOT, (self.slot,))
+            self._create_slot(connection)
             found = connection.query(_SLOT, (self.slot,))
         elif not resumes:
             self._join_slot(connection)
@@ -172,6 +174,20 @@ class Replication:
             confirmed.raise_to(lsn(position))
         elif lsn(position) > confirmed.position:
             raise self._lost(connection, "was read by another pipeline, or by a later state of it")
+
+    def _create_slot(self, connection: PostgresConnection) -> None:
+        """Creates the slot. A standby waits for a record of its primary for this."""
+        try:
+            connection.query(_CREATE_SLOT, (self.slot,))
+        except Transient as error:
+            if replayed_position(connection) is None:
+                raise
+            raise Transient(
+                f'the slot "{self.slot}" of the standby {connection.config.address} was not '
+                f"created: {error.message}",
+                code=error.code,
+                hint="Run SELECT pg_log_standby_snapshot() on the primary as a superuser.",
+            ) from error
 
     def _join_slot(self, connection: PostgresConnection) -> None:
         """Adds the table to the stream of a slot that others read.
@@ -190,12 +206,17 @@ class Replication:
                     code="busy", hint="End them: see xact_start in pg_stat_activity.",
                 )  # fmt: skip
             time.sleep(_POLL_SECONDS)
+        if replayed_position(connection) is not None:
+            return
         ((via_root,),) = connection.query(_VIA_ROOT, (self.publication,))
         publication = connection.dialect.quote(self.publication)
-        with suppress(Permanent):  # the user may not own it
+        try:
             connection.execute(
                 f"ALTER PUBLICATION {publication} SET (publish_via_partition_root = {via_root})"
             )
+        except Permanent as error:
+            if error.code != "authorization":  # the user may not own it
+                raise
 
     def _lost(self, connection: PostgresConnection, reason: str) -> LostChanges:
         return self._loss(
@@ -250,9 +271,17 @@ class Replication:
                 "changes since the last run may be lost",
                 f"Or run {statement}, if nothing was written meanwhile.",
             )
+        if replayed_position(connection) is not None:
+            raise Permanent(
+                f'the publication "{self.publication}" does not have the table "{self.table}", and '
+                f"{connection.config.address} is a standby",
+                code="standby", hint=f"Run {statement} on the primary.",
+            )  # fmt: skip
         try:
             connection.execute(statement)
-        except PenstockError as error:
+        except Permanent as error:
+            if error.code != "authorization":
+                raise
             raise Permanent(
                 f'cannot create the publication "{self.publication}": {error.message}',
                 code="authorization",

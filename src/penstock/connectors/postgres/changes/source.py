@@ -28,8 +28,11 @@ from penstock.sdk.database.changes import (
     measure_logs,
     metadata_of,
 )
+from penstock.sdk.database.changes.rows import operation_of
 from penstock.sdk.database.config import CONNECT_SECONDS
+from penstock.sdk.operations import Operation
 from penstock.sdk.retained_log import RetainedLog
+from penstock.sdk.source import Offset
 
 _NAME_LENGTH = 63
 
@@ -63,6 +66,24 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         self._replication(key).check(connection)
         check_privileges(connection, self.table, ["SELECT"])
+
+    def latest_offset(self, start: Offset) -> Offset:
+        latest = super().latest_offset(start)
+        return self._offset(start, latest["position"] - self._is_divided(start, latest))
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        limited = super().limit_batch(start, end)
+        if limited == end:
+            return end
+        return self._offset(start, limited["position"] + self._is_divided(start, limited))
+
+    def _is_divided(self, start: Offset, end: Offset) -> bool:
+        """Returns whether a batch ends after the first of the two rows of an update."""
+        position = end["position"]
+        if not self.config.before_updates or position == start["position"]:
+            return False
+        ((_, batch),) = self._reader.read(position - 1, position)
+        return operation_of(batch.column("payload")[0].as_py()) is Operation.UPDATE_BEFORE
 
     def shared_receiver(self) -> str | None:
         slot = self.config.slot

@@ -62,6 +62,7 @@ def _bytes(value: bytes) -> dict[str, str]:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_bytes)
 quoted: Callable[[str], str] = json.encoder.encode_basestring
 MARK_OF_BYTES = b'{"bytes":'
+_START = b'{"op": "'
 _UNSENT = '{"unsent": true}'
 _MARKS = (MARK_OF_BYTES, _UNSENT.encode())
 
@@ -90,6 +91,13 @@ def change_payload(operation: Operation, row: Mapping[str, Value]) -> bytes:
         ]
     )
     return f'{{"op": "{operation.value}", "row": {{{values}}}}}'.encode()
+
+
+def operation_of(payload: bytes) -> Operation | None:
+    """Returns the operation of a payload; None for another one."""
+    if not payload.startswith(_START):
+        return None
+    return Operation(payload[len(_START) :].partition(b'"')[0].decode())
 
 
 def _json(value: bytes | Unsent | None) -> str:
