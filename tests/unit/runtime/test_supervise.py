@@ -20,7 +20,7 @@ from penstock.core.log import Silent
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import QueryProgress
-from penstock.runtime import supervise
+from penstock.runtime import query_starts, supervise
 from penstock.runtime.outcome import Outcome
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import Stopped, StopRequest
@@ -116,7 +116,7 @@ class Run:
         self.starts = starts
 
     def __call__(self, monkeypatch: pytest.MonkeyPatch) -> Outcome:
-        monkeypatch.setattr(supervise, "start", self.starts)
+        monkeypatch.setattr(query_starts, "start", self.starts)
         return self.supervisor.run()
 
 
