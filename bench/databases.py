@@ -8,8 +8,8 @@ run, and the client in its own best way (executemany, COPY, LOAD DATA, Arrow, in
 write_deltalake, append). The source reads the table in the order of its key, or of its files, into
 Arrow batches. The client reads the same rows: as Arrow from DuckDB, ClickHouse, Delta Lake and
 Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from SQLite and MySQL, and as documents
-from MongoDB, up to the last one. Beside the rows, `postgres_aggregate` keeps totals by day. Both
-sides have moved a batch before. The servers are those of the tests: MariaDB, chdb and FerretDB
+from MongoDB, up to the last one. Beside the rows, triggers keep totals by day for
+`postgres_aggregate`, those of the client for inserts only. Both sides have moved a batch before. The servers are those of the tests: MariaDB, chdb and FerretDB
 among them. FerretDB reads the whole collection to find its first or last document, where MongoDB
 reads an index. CPU seconds are those of this process: a server has its own. `slower` is the time of
 the sink or the source for one of the client. Spark is not part of it.
