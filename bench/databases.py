@@ -5,14 +5,16 @@
 Both sides of a line move the same Arrow batches of 10,000 rows into a table with a primary key, if
 the system has keys, and commit 100,000 rows at once: the sink, whose batches are merged as in a
 run, and the client in its own best way (executemany, COPY, LOAD DATA, Arrow, insert_many,
-write_deltalake, append). The source reads the table in the order of its key, or of its files, into
-Arrow batches. The client reads the same rows: as Arrow from DuckDB, ClickHouse, Delta Lake and
-Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from SQLite and MySQL, and as documents
-from MongoDB, up to the last one. Beside the rows, `postgres_aggregate` keeps totals by day. Both
-sides have moved a batch before. The servers are those of the tests: MariaDB, chdb and FerretDB
-among them. FerretDB reads the whole collection to find its first or last document, where MongoDB
-reads an index. CPU seconds are those of this process: a server has its own. `slower` is the time of
-the sink or the source for one of the client. Spark is not part of it.
+write_deltalake, append, lines, batches of a prepared statement). The source reads the table in the
+order of its key, or of its files, into Arrow batches. The client reads the same rows: as Arrow from
+DuckDB, ClickHouse, Delta Lake and Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from
+SQLite, MySQL and JDBC, and as documents from MongoDB, up to the last one. Beside the rows, triggers
+keep totals by day for `postgres_aggregate`, those of the client for inserts only. `jdbc` is
+PostgreSQL by its driver, which both sides call from Python. Both sides have moved a batch before.
+The servers are those of the tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole
+collection to find its first or last document, where MongoDB reads an index. CPU seconds are those
+of this process: a server has its own. `slower` is the time of the sink or the source for one of the
+client. Spark is not part of it.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import pyarrow.compute as pc
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from stores.http import InfluxdbPoints
+from stores.java import JdbcTable
 from stores.lakes import Delta, Iceberg
 from stores.local import Duckdb, Sqlite
 from stores.servers import (
@@ -59,7 +62,7 @@ IN_FILES = (Sqlite, Duckdb, Delta, Iceberg)
 OF_SERVERS = (
     (PostgresTable, Postgres), (PostgresTotals, Postgres), (MysqlTable, MariaDb),
     (ClickHouseTable, ClickHouse), (MongodbCollection, FerretDb),
-    (InfluxdbPoints, Influxdb),
+    (InfluxdbPoints, Influxdb), (JdbcTable, Postgres),
 )  # fmt: skip
 NAMES = ", ".join(kind.name for kind in (*IN_FILES, *(kind for kind, _ in OF_SERVERS)))
 

@@ -70,7 +70,7 @@ def _parsed(data: bytes) -> int:
 
 
 class PostgresTotals(PostgresTable):
-    """Totals by day of the rows of a table. The client computes them in Arrow, beside its COPY."""
+    """Totals by day of the rows of a table. A trigger of the client adds the rows of each COPY."""
 
     name = "postgres_aggregate"
     has_source = False
@@ -92,21 +92,24 @@ class PostgresTotals(PostgresTable):
         super().create()
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        rows = pa.Table.from_batches(batches)
-        days = rows["changed"].cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
-        grouped = pa.table({"day": days, "count": rows["count"]}).group_by("day")
-        totals = grouped.aggregate([("count", "count"), ("count", "sum")])
-        with self.server.client() as db, db.transaction(), db.cursor() as cursor:
-            cursor.execute(
-                'CREATE TABLE IF NOT EXISTS totals ("day" DATE PRIMARY KEY, "rows" BIGINT, '
-                '"total" NUMERIC)'
-            )
+        with self.server.client() as db, db.transaction():
+            if db.execute("SELECT to_regclass('totals')").fetchone() == (None,):
+                db.execute(_TOTALS)
             self.copy(db, batches)
-            cursor.executemany(
-                'INSERT INTO totals AS t VALUES (%s, %s, %s) ON CONFLICT ("day") DO UPDATE '
-                'SET "rows" = t."rows" + excluded."rows", "total" = t."total" + excluded."total"',
-                list(zip(*totals.to_pydict().values(), strict=True)),
-            )
+
+
+_TOTALS = """
+CREATE TABLE totals ("day" DATE PRIMARY KEY, "rows" BIGINT, "total" NUMERIC);
+CREATE OR REPLACE FUNCTION add_totals() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO totals AS t
+  SELECT ("changed" AT TIME ZONE 'UTC')::date, count(*), sum("count") FROM added GROUP BY 1
+  ON CONFLICT ("day") DO UPDATE
+  SET "rows" = t."rows" + excluded."rows", "total" = t."total" + excluded."total";
+  RETURN NULL; END $$;
+CREATE TRIGGER add_totals AFTER INSERT ON t REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION add_totals()
+"""
+"""Aggregates of inserted rows: the triggers of the sink also maintain them for other changes."""
 
 
 class MysqlTable(System):

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -30,8 +31,8 @@ from servers.install import installed
 VERSION = "1.56.1"
 _PROGRAM = Path(__file__).with_name("gcs.go")
 _MODULE = f"module gcs\n\ngo 1.26\n\nrequire github.com/fsouza/fake-gcs-server v{VERSION}\n"
-_LAYOUT = 1
-"""To be raised with each change of the program, which is built once per machine."""
+_BUILD = sha256(_PROGRAM.read_bytes() + _MODULE.encode()).hexdigest()[:12]
+"""The digest of the program, which is built once per machine and content."""
 ACCOUNT = "tests@made-up.iam.gserviceaccount.com"
 
 
@@ -42,7 +43,7 @@ class Gcs(ObjectServer):
     title = f"Google Cloud Storage by fake-gcs-server {VERSION}"
 
     def __init__(self, port: int | None = None) -> None:
-        self._program = installed(f"gcs-{VERSION}-{_LAYOUT}", _install) / "gcs"
+        self._program = installed(f"gcs-{VERSION}-{_BUILD}", _install) / "gcs"
         super().__init__(port)
         self.account_file = self.write_account("account", self._key)
 

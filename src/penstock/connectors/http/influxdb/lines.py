@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,8 +27,6 @@ _EARLIEST = -(2**63) + 2
 _EXACT_IN_FLOAT = 2**53
 """The integers up to which a float of 64 bits has each integer."""
 
-Texts = list[str | None]
-
 
 class LineEncoder:
     """The lines of rows with the columns of `schema`."""
@@ -46,7 +44,7 @@ class LineEncoder:
         ]
         self._last_time = 0
 
-    def encode(self, rows: pa.RecordBatch) -> tuple[list[str], dict[int, EncodeError]]:
+    def encode(self, rows: pa.RecordBatch) -> tuple[pa.StringArray, dict[int, EncodeError]]:
         """Returns the line of each row, and the errors of rows that have none, by index."""
         errors: dict[int, EncodeError] = {}
         measurements = self._measurements(rows, errors)
@@ -56,18 +54,17 @@ class LineEncoder:
             for key, column, type_ in self._fields
         ]
         times = self._times(rows, errors)
-        lines = []
-        count = rows.num_rows
-        parts = zip(
-            measurements, _joined(tags, count), _joined(fields, count), times, strict=True
-        )  # fmt: skip
-        for index, (measurement, tag, values, at) in enumerate(parts):
-            if not values:
-                errors.setdefault(index, _error("all fields of the point are null", "no-value"))
-            lines.append(f"{measurement}{',' if tag else ''}{tag} {values} {at}")
-        return lines, errors
+        is_empty = pc.is_null(pc.coalesce(*fields))
+        for index in _indexes(is_empty):
+            errors.setdefault(index, _error("all fields of the point are null", "no-value"))
+        fields[0] = pc.if_else(is_empty, "", fields[0])
+        points = _joined(measurements, *tags, ",")
+        return _joined(points, _joined(*fields, ","), times, " "), errors
 
-    def _measurements(self, rows: pa.RecordBatch, errors: dict[int, EncodeError]) -> list[str]:
+    def _measurements(self, rows: pa.RecordBatch, errors: dict[int, EncodeError]) -> pa.Array:
+        constant = self._config.measurement.constant
+        if constant is not None:
+            return pa.repeat(escape_measurement(constant), rows.num_rows)
         names = []
         for index, name in enumerate(self._config.measurement.render(rows)):
             if not name:
@@ -77,22 +74,20 @@ class LineEncoder:
                     f"{name!r} cannot be the name of a measurement in InfluxDB", "unencodable"
                 )
             names.append(escape_measurement(name or ""))
-        return names
+        return pa.array(names, pa.string())
 
-    def _tag(self, name: str, rows: pa.RecordBatch, errors: dict[int, EncodeError]) -> Texts:
+    def _tag(self, name: str, rows: pa.RecordBatch, errors: dict[int, EncodeError]) -> pa.Array:
         column = self._config.tags[name]
         texts = as_text(rows.column(column))
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
         for index in _indexes(pc.match_substring_regex(texts, UNWRITABLE)):
             errors.setdefault(index, _unwritable(f'the tag "{name}"'))
-        return list(
-            pc.binary_join_element_wise(f"{escape_key(name)}=", escape_keys(texts), "").to_pylist()
-        )
+        return pc.binary_join_element_wise(f"{escape_key(name)}=", escape_keys(texts), "")
 
     def _field(
         self, key: str, values: pa.Array, type_: FieldType | None, column: str,
         errors: dict[int, EncodeError],
-    ) -> Texts:  # fmt: skip
+    ) -> pa.Array:  # fmt: skip
         suffix = ""
         if type_ == "float":
             bad, reason = _not_in_floats(values)
@@ -107,31 +102,33 @@ class LineEncoder:
         for index in _indexes(bad) if bad is not None else ():
             message = f'column "{column}": {values[index].as_py()} {reason}'
             errors.setdefault(index, _error(message, "unencodable"))
-        return list(pc.binary_join_element_wise(key, texts, suffix, "").to_pylist())
+        return pc.binary_join_element_wise(key, texts, suffix, "")
 
-    def _times(self, rows: pa.RecordBatch, errors: dict[int, EncodeError]) -> Sequence[int | None]:
-        """Returns the time of each row in the unit of the writes."""
+    def _times(self, rows: pa.RecordBatch, errors: dict[int, EncodeError]) -> pa.Array:
+        """Returns the text of the time of each row, in the unit of the writes."""
         name = self._config.timestamp
         if name is None:
-            self._last_time = max(time.time_ns(), self._last_time + 1)
-            first = self._last_time
-            self._last_time += rows.num_rows
-            return range(first, first + rows.num_rows)
-        times = [_in_unit(value, self._unit) for value in _numbers(rows.column(name), self._unit)]
-        for index, at in enumerate(times):
-            if at is None:
-                errors.setdefault(index, _error(f'the time "{name}" is null', "no-value"))
-            elif not _EARLIEST <= at * self._unit <= _LATEST:
-                message = f'the time "{name}" is not between 1677-09-21 and 2262-04-11'
-                errors.setdefault(index, _error(message, "invalid-timestamp"))
-        return times
+            return self._times_of_write(rows.num_rows).cast(pa.string())
+        times, outside = _in_unit(rows.column(name), self._unit)
+        for index in _indexes(pc.is_null(rows.column(name))):
+            errors.setdefault(index, _error(f'the time "{name}" is null', "no-value"))
+        for index in _indexes(outside):
+            message = f'the time "{name}" is not between 1677-09-21 and 2262-04-11'
+            errors.setdefault(index, _error(message, "invalid-timestamp"))
+        return times.cast(pa.string())
+
+    def _times_of_write(self, count: int) -> pa.Array:
+        first = max(time.time_ns(), self._last_time + 1)
+        self._last_time = first + count
+        return pa.array(np.arange(first, first + count))
 
 
-def _joined(columns: Sequence[Texts], count: int) -> list[str]:
-    """Returns the texts of each of `count` rows, with commas, without those that are None."""
-    if not columns:
-        return [""] * count
-    return [",".join(filter(None, texts)) for texts in zip(*columns, strict=True)]
+def _joined(*parts: pa.Array | str) -> pa.StringArray:
+    """Returns the parts of each row without nulls, with the last argument between them.
+
+    A row has a part: Arrow leaves out a row of nulls.
+    """
+    return pc.binary_join_element_wise(*parts, null_handling="skip")
 
 
 def _indexes(mask: pa.BooleanArray) -> list[int]:
@@ -160,19 +157,29 @@ def _not_in_integers(values: pa.Array, type_: str) -> tuple[pa.BooleanArray | No
     return None, ""
 
 
-def _numbers(column: pa.Array, unit: int) -> list[int | None]:
-    """Returns the values of a column of times as nanoseconds, integers in `unit` as they are."""
+def _in_unit(column: pa.Array, unit: int) -> tuple[pa.Int64Array, pa.BooleanArray]:
+    """Returns times in a unit of nanoseconds, and whether each is outside of the times of points.
+
+    Integers are in this unit already. A time outside is null.
+    """
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("s"))
-    if not pa.types.is_timestamp(column.type):
-        return [None if value is None else value * unit for value in column.to_pylist()]
-    factor = PRECISIONS[column.type.unit]
-    numbers = column.cast(pa.int64()).to_pylist()
-    return [None if value is None else value * factor for value in numbers]
+    known = PRECISIONS[column.type.unit] if pa.types.is_timestamp(column.type) else unit
+    if column.type == pa.uint64():
+        column = pc.min_element_wise(column, pa.scalar(2**63 - 1, pa.uint64()))
+    times = _floor_divided(column.cast(pa.int64()), max(unit // known, 1))
+    largest = max(unit, known)
+    outside = pc.or_(
+        pc.less(times, -(-_EARLIEST // largest)), pc.greater(times, _LATEST // largest)
+    )
+    times = pc.if_else(outside, pa.scalar(None, pa.int64()), times)
+    return pc.multiply(times, max(known // unit, 1)), outside
 
 
-def _in_unit(nanoseconds: int | None, unit: int) -> int | None:
-    return None if nanoseconds is None else nanoseconds // unit
+def _floor_divided(numbers: pa.Int64Array, divisor: int) -> pa.Int64Array:
+    quotients = pc.divide(numbers, divisor)
+    remainders = pc.subtract(numbers, pc.multiply(quotients, divisor))
+    return pc.subtract(quotients, pc.less(remainders, 0).cast(pa.int64()))
 
 
 def _error(message: str, code: str) -> EncodeError:

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.connectors.http.client import HttpClient, Request, Response
 from penstock.connectors.http.influxdb.config import InfluxdbSinkConfig
@@ -42,9 +43,11 @@ class InfluxdbWriter(Writer):
     ) -> Sequence[Failure]:  # fmt: skip
         lines, errors = self._encoder.encode(rows)
         valid = [index for index in range(rows.num_rows) if index not in errors]
+        if errors:
+            lines = lines.take(pa.array(valid, pa.int64()))
 
         def send(start: int, stop: int) -> None:
-            self._send([lines[index] for index in valid[start:stop]])
+            self._send(lines.slice(start, stop - start))
 
         failures = [Failure(index, error) for index, error in errors.items()]
         for start, _, outcome in bisect_failures(len(valid), send):
@@ -55,9 +58,9 @@ class InfluxdbWriter(Writer):
     def commit(self) -> Receipt:
         return {"requests": self._requests}
 
-    def _send(self, lines: Sequence[str]) -> None:
+    def _send(self, lines: pa.StringArray) -> None:
         """Sends lines. Raises Rejected if the server rejects one of them."""
-        body, headers = "\n".join(lines).encode(), {"Content-Type": "text/plain; charset=utf-8"}
+        body, headers = _joined(lines), {"Content-Type": "text/plain; charset=utf-8"}
         if self._config.compression == "gzip":
             body, headers["Content-Encoding"] = gzip.compress(body, 1), "gzip"
         request = Request("POST", self._config.write_url, headers, body)
@@ -69,6 +72,12 @@ class InfluxdbWriter(Writer):
             raise write_error(response, self._config)
         code = "too-large" if response.status == _TOO_LARGE else f"http-{response.status}"
         raise Rejected(f"{response.status}: {response.text}".removesuffix(": "), code=code)
+
+
+def _joined(lines: pa.StringArray) -> bytes:
+    """Returns lines with line breaks between them."""
+    together = pa.ListArray.from_arrays([0, len(lines)], lines)
+    return bytes(pc.binary_join(together, "\n")[0].as_buffer().to_pybytes())
 
 
 def write_error(response: Response, config: InfluxdbSinkConfig) -> Transient | Permanent:
