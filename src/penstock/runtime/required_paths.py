@@ -1,8 +1,8 @@
 """Paths that the tasks of a plan open, and that the executors of a cluster must share.
 
-Sources, SQL, Python and sinks of other systems need none of them: their reports travel with the
-results of tasks. The driver serves the state of updating queries and lookup tables. Local files,
-and the state that Spark writes, are at paths.
+Sources, SQL, Python and sinks of other systems need none of them: their reports are shipped with
+the results of tasks. The driver serves the state of updating queries, lookup tables and received
+messages. Local files, and the state that Spark writes, are at paths.
 """
 
 from __future__ import annotations
