@@ -196,7 +196,7 @@ def perform(command):
         return {"args": command, "returncode": 0, "stdout": "", "stderr": ""}
     return vars(CommandLine(spark)(Path(), *command))
 
-with app.session(app.plan("shared/totals.yaml")) as spark:
+with app.session(app.plan(sys.argv[2])) as spark:
     print(json.dumps([perform(command) for command in json.loads(sys.argv[1])]))
 """
 """Commands in one application of the cluster, which has a driver and two executors."""
@@ -306,7 +306,7 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
     with ThreadPoolExecutor(1) as thread:
         suffered = thread.submit(losses.suffer)
         try:
-            done = _perform(directory, words)
+            done = perform(directory, words, "shared/totals.yaml")
         finally:
             losses.ended.set()
         suffered.result()
@@ -389,8 +389,8 @@ class Losses:
             assert not self.ended.wait(0.02), "the run ended before all losses"
 
 
-def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
-    """Runs `penstock` by commands. The directory of its Python is not in PATH."""
+def perform(directory: Path, commands: Sequence[Sequence[str]], session: str) -> list[Done]:
+    """Runs `penstock` by commands in the session of a file. Its Python is not in PATH."""
     directories = os.environ["PATH"].split(os.pathsep)
     others = [each for each in directories if Path(each) != Path(sys.executable).parent]
     modules = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
@@ -399,8 +399,8 @@ def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(commands)], cwd=directory, capture_output=True,
-        text=True, env=environment, timeout=600,
+        [sys.executable, "-c", PROGRAM, json.dumps(commands), session], cwd=directory,
+        capture_output=True, text=True, env=environment, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [subprocess.CompletedProcess(**each) for each in json.loads(done.stdout)]
@@ -430,7 +430,7 @@ def test_groups_of_a_stream_require_a_shared_state_directory(
 def test_the_command_of_a_deployment(ran: dict[str, Done], directory: Path) -> None:
     (done,) = (each for words, each in ran.items() if "visits.yaml" in words)
     assert done.returncode == 0, done.stderr
-    rows = _rows(directory / "visits/out")
+    rows = rows_of(directory / "visits/out")
     assert sum(row["visits"] for row in rows) == 1000 and len(rows) == 3
     assert (directory / "visits/state/visits").is_dir()
 
@@ -439,12 +439,12 @@ def test_losses_in_the_middle_of_batches(ran: dict[str, Done], directory: Path) 
     done = ran["run losses/losses.yaml"]
     assert done.returncode == 0, done.stderr
     numbers = [n for n in range(300) if n % 100 != 7]
-    assert sorted(row["n"] for row in _rows(directory / "losses/out")) == numbers
+    assert sorted(row["n"] for row in rows_of(directory / "losses/out")) == numbers
     with closing(sqlite3.connect(directory / "losses/totals.db")) as database:
         totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
     keys = [[n for n in numbers if n % 3 == key] for key in range(3)]
     assert totals == {key: (len(group), sum(group)) for key, group in enumerate(keys)}
-    assert _dead_letters(ran["dead list losses/losses.yaml --json"]).total() == 3
+    assert dead_letters_of(ran["dead list losses/losses.yaml --json"]).total() == 3
     assert "code=disk-full" in done.stderr
 
 
@@ -465,9 +465,9 @@ def test_a_pipeline_without_state_has_the_results_of_a_local_run(
         cli(directory, verb, *rest, "local/rows.yaml") for verb, *rest in map(str.split, commands)
     )
     assert run.returncode == 0, run.stderr
-    rows, rows_of_cluster = (_rows(directory / side / "out") for side in ("local", "hidden"))
+    rows, rows_of_cluster = (rows_of(directory / side / "out") for side in ("local", "hidden"))
     assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, rows_of_cluster))
-    here, there = _dead_letters(dead), _dead_letters(ran[f"dead list hidden/rows.yaml {ALL}"])
+    here, there = dead_letters_of(dead), dead_letters_of(ran[f"dead list hidden/rows.yaml {ALL}"])
     assert here == there and {node for node, _, _ in here} == set(FAILING)
     assert _counts(status) == _counts(ran["status hidden/rows.yaml --json"])
 
@@ -492,12 +492,12 @@ def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:
     assert re.search(r"executor on node-b: Penstock 0\.0\.1; driver on \S+: Penstock", done.stderr)
 
 
-def _rows(directory: Path) -> list[dict[str, object]]:
+def rows_of(directory: Path) -> list[dict[str, object]]:
     paths = sorted(directory.glob("*.jsonl"))
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
-def _dead_letters(done: Done) -> Counter[tuple[str, str, str]]:
+def dead_letters_of(done: Done) -> Counter[tuple[str, str, str]]:
     letters = json.loads(done.stdout)["letters"]
     return Counter((each["node"], each["code"], str(each["payload"])) for each in letters)
 

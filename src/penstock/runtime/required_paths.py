@@ -23,7 +23,6 @@ from penstock.plan.executor_state import executor_state
 from penstock.plan.local_data import local_data
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.sdk import Capability
 
 _STATE_HINT = (
     "Set runtime.state to a path that all machines of the cluster share, such as NFS, and run the "
@@ -109,8 +108,7 @@ def _is_read_by_tasks(node: Node, *, is_served: bool) -> bool:
     """Returns whether tasks read a source. The driver reads static tables, and those it serves."""
     if node.kind != "source" or not node.static:
         return node.kind == "source"
-    by_key = node.can(Capability.LOOKUP_BY_KEY)
-    return node.lookup is not None and (by_key or not is_served)
+    return node.lookup is not None and not is_served
 
 
 def _data_path(node: Node, path: str, sample: Path, *, kept: bool = False) -> RequiredPath:

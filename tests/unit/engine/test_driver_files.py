@@ -227,6 +227,9 @@ def test_messages_of_a_journal(
     assert len(sent) > 2 and max(sent) < 2 * GROUP_BYTES
     source.commit({"position": 6})
     assert numbers(source, 6, 10) == [*range(6, 10)]
+    server.close()
+    with pytest.raises(Transient):
+        numbers(source, 6, 10)
 
 
 @pytest.mark.usefixtures("on_executor")

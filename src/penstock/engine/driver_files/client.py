@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
@@ -17,7 +17,7 @@ from penstock.core.errors import StateError, Transient
 from penstock.journal.chunks import Chunk
 
 CONNECT_SECONDS = 30.0
-READ, WRITE, TABLE, JOURNAL = "read", "write", "table", "journal"
+READ, WRITE, TABLE, LOOKUP, JOURNAL = "read", "write", "table", "lookup", "journal"
 """The operations."""
 END = b""
 """The message after the parts of a response, before its error."""
@@ -45,6 +45,16 @@ class DriverFiles:
         """Returns the content of a lookup table for a batch, which the driver reads."""
         content = b"".join(self._request(TABLE, directory, batch))
         return pa.ipc.open_file(pa.py_buffer(content)).read_all()
+
+    def lookup(
+        self, name: str, keys: pa.RecordBatch, metadata: Sequence[str], *, isolated: bool
+    ) -> bytes:
+        """Returns the pickled rows and bad records of keys of a lookup table."""
+        content = pa.BufferOutputStream()
+        with pa.ipc.new_stream(content, keys.schema) as writer:
+            writer.write_batch(keys)
+        request = content.getvalue().to_pybytes()
+        return b"".join(self._request(LOOKUP, name, [*metadata], isolated, content=request))
 
     def journal(self, directory: str, start: int, end: int) -> Iterator[Chunk]:
         """Yields chunks with the records of a journal from `start` to before `end`.

@@ -1,8 +1,8 @@
 """The driver's end: a server of the files below the state directory, for the tasks of a run.
 
-Tasks read files, write new ones, and request the content of lookup tables and of journals. The
-server listens on a port of the driver's host. Its key is shipped to tasks within their functions,
-and is in no setting.
+Tasks read files, write new ones, and request the content of lookup tables, rows by their keys, and
+the content of journals. The server listens on a port of the driver's host. Its key is shipped to
+tasks within their functions, and is in no setting.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from penstock.core.served_state import serves_state
 from penstock.engine.driver_files.client import (
     END,
     JOURNAL,
+    LOOKUP,
     READ,
     TABLE,
     WRITE,
@@ -39,6 +40,7 @@ from penstock.engine.driver_files.client import (
 from penstock.engine.driver_files.handshakes import Handshakes
 from penstock.journal.chunks import Chunk
 from penstock.journal.reader import read_chunks
+from penstock.sdk import Read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,10 +59,14 @@ class TableOfBatch(Protocol):
 
 
 class FileServer:
-    """A server of the files below a directory, and of the lookup tables `tables` there."""
+    """A server of the files below a directory, and of the lookup tables `tables` there.
+
+    `lookups` are functions that respond to requests for rows by their keys.
+    """
 
     def __init__(self, root: Path, host: str, bind: str) -> None:
         self.root, self.tables = root, dict[str, TableOfBatch]()
+        self.lookups = dict[str, Callable[[pa.RecordBatch, Read], bytes]]()
         self._writing, self._closed = threading.Lock(), threading.Event()
         self._handshakes = Handshakes()
         family = socket.AF_INET6 if ":" in bind else socket.AF_INET
@@ -119,6 +125,7 @@ class FileServer:
             READ: lambda path: [self._read(path)],
             WRITE: lambda path: [self._write(path, content)],
             TABLE: lambda directory, batch: [self._table(directory, batch)],
+            LOOKUP: lambda *given: [self._look_up(content, *given)],
             JOURNAL: lambda path, *range_: read_chunks(self._path(path), *range_),
         }
         error = ""
@@ -163,6 +170,10 @@ class FileServer:
             writer.write_table(table)
         content: bytes = sink.getvalue().to_pybytes()
         return content
+
+    def _look_up(self, content: bytes, name: str, metadata: list[str], isolated: bool) -> bytes:
+        (keys,) = pa.ipc.open_stream(content)
+        return self.lookups[name](keys, Read(metadata=tuple(metadata), isolated=isolated))
 
 
 @contextmanager
