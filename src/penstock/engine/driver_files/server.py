@@ -130,8 +130,9 @@ class FileServer:
         }
         error = ""
         try:
-            for part in filter(None, operations[operation](*arguments)):
-                connection.send_bytes(part)
+            for part in operations[operation](*arguments):
+                if part != END:
+                    connection.send_bytes(part)
         except PenstockError as failure:
             error = encode(failure)
         except Exception as failure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from penstock.engine.driver_files.client import DriverFiles
 from penstock.engine.driver_files.server import served
@@ -26,7 +27,7 @@ class ServedJournal:
         return self.driver.journal(str(directory), start, end)
 
 
-def serve_journal(source: Source[object]) -> None:
+def serve_journal(source: Source[Any]) -> None:
     """Makes the tasks of a source read its journal by the driver, if the source has one."""
     if isinstance(source, ReceivingSource) and source.context.state is not None:
         driver = served(source.directory)
