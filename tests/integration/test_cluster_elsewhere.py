@@ -18,6 +18,7 @@ import psutil
 import pytest
 from test_cluster import rows_of
 
+from penstock.core.cache import cache_directory
 from servers.s3 import Bucket
 from servers.spark import SparkCluster, namespace
 
@@ -63,7 +64,11 @@ class Machine:
 
     def __init__(self, name: str, root: Path, values: dict[str, str]) -> None:
         self.directory, self._name = root / name, name
-        self.directory.mkdir()
+        self._cache = self.directory / "cache"
+        self._cache.mkdir(parents=True)
+        classes = cache_directory() / "classes"
+        classes.mkdir(parents=True, exist_ok=True)
+        (self._cache / "classes").symlink_to(classes)
         text = PIPELINE
         for word, value in values.items():
             text = text.replace(word, value)
@@ -72,7 +77,7 @@ class Machine:
     def start(self, storage: dict[str, Any], *arguments: str) -> subprocess.Popen[str]:
         """Starts `penstock` on the machine."""
         environment = {
-            **os.environ, "PENSTOCK_CACHE": str(self.directory / "cache"),
+            **os.environ, "PENSTOCK_CACHE": str(self._cache),
             "SPARK_LOCAL_IP": "127.0.0.1", "ENDPOINT": storage["endpoint_url"],
             "KEY": storage["auth"]["access_key"], "SECRET": storage["auth"]["secret_key"],
         }  # fmt: skip
