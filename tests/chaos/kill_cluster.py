@@ -3,9 +3,10 @@
     python tests/chaos/kill_cluster.py [--rounds N] [--records N] [--only NAME ...] [--seed N]
 
 Each round has each of the losses below, in a random order, during a run of the pipeline of
-`kill_updating.py` with a source that has damaged rows. The cluster has two workers of one core. In
-the end the tables must be those of one computation over all input, and each damaged row must be a
-dead letter.
+`kill_updating.py` with a source that has damaged rows. The cluster has two workers of one core.
+After each loss no row may be there twice. In the end the tables must be those of one computation
+over all input, and each damaged row must be a dead letter. The last lines name the losses of which
+both is true.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class Losses:
         self.all()[name]()
         self.await_batches(2)
         after = self.victim.commits() - before
+        repeated = [n for n, count in found_raw(self.victim.directory).items() if count > 1]
+        assert not repeated, f"rows are there twice after {name}: {repeated[:9]}"
         print(f"{name}: {after} batches in {time.monotonic() - began:.0f} s", flush=True)
 
     def await_batches(self, count: int) -> None:
@@ -180,14 +183,19 @@ def write_raw(directory: Path, records: int, files: int) -> None:
         (directory / f"in/raw/{number:03}.jsonl").write_text("".join(f"{x}\n" for x in lines))
 
 
-def assert_raw(directory: Path, records: int) -> None:
-    """Compares the rows of `raw_out` and the dead letters. Raises AssertionError."""
-    valid = [n for n in range(records) if n % DAMAGED != 3]
-    found = Counter(
+def found_raw(directory: Path) -> Counter[int]:
+    """Returns the rows of `raw_out` with their number."""
+    return Counter(
         json.loads(line)["n"]
         for path in (directory / "out/raw").glob("part-*")
         for line in path.read_text().splitlines()
     )
+
+
+def assert_raw(directory: Path, records: int) -> None:
+    """Compares the rows of `raw_out` and the dead letters. Raises AssertionError."""
+    valid = [n for n in range(records) if n % DAMAGED != 3]
+    found = found_raw(directory)
     expected = Counter(n for n in valid if n % 5)
     assert found == expected, f"lost {expected - found}, not expected {found - expected}"
     letters = Counter(
@@ -246,6 +254,8 @@ def main() -> None:
         raise SystemExit(f"wrong: {error}") from None
     shutil.rmtree(scratch)
     print(f"all tables are those of one computation ({time.monotonic() - began:.0f} s)")
+    for name, count in sorted(Counter(names).items()):
+        print(f"exact: {name} ({count})")
 
 
 if __name__ == "__main__":

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sqlite3
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +14,7 @@ from pathlib import Path
 import pytest
 from cluster_losses import Losses
 from cluster_pipelines import BAD, GROUP_ROWS, TOTAL_ROWS, json_numbers, project, write_pipelines
+from cluster_runs import Done, dead_letters_of, perform, rows_of
 
 from command_line import CommandLine
 from servers.spark import SparkCluster
@@ -27,22 +24,6 @@ ROOT = Path(__file__).parents[2]
 
 FAILING = ("in", "divided", "checked")
 ALL = "--json --limit 1000"
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from command_line import CommandLine
-from penstock import app
-
-def perform(command):
-    if command[0] == "write":
-        Path(command[1]).write_text(command[2])
-        return {"args": command, "returncode": 0, "stdout": "", "stderr": ""}
-    return vars(CommandLine(spark)(Path(), *command))
-
-with app.session(app.plan("shared/totals.yaml")) as spark:
-    print(json.dumps([perform(command) for command in json.loads(sys.argv[1])]))
-"""
-"""Commands in one application of the cluster, which has a driver and two executors."""
 OTHER_VERSION = """
 import sys
 from pathlib import Path
@@ -60,8 +41,6 @@ class Version(ModuleType):
 sys.modules["penstock.core.version"] = Version("penstock.core.version")
 """
 """Makes the version of Penstock another one where a file exists."""
-
-Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +87,7 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
     with ThreadPoolExecutor(1) as thread:
         suffered = thread.submit(losses.suffer)
         try:
-            done = _perform(directory, words)
+            done = perform(directory, words, "shared/totals.yaml")
         finally:
             losses.ended.set()
         suffered.result()
@@ -132,23 +111,6 @@ def deployed_run(directory: Path, master: str) -> list[str]:
     assert done.returncode == 0, done.stderr
     script = done.stdout[done.stdout.index("\npenstock run") :]
     return [*shlex.split(script.replace("\\\n", " "))[1:-2], "--listen", "0"]
-
-
-def _perform(directory: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
-    """Runs `penstock` by commands. The directory of its Python is not in PATH."""
-    directories = os.environ["PATH"].split(os.pathsep)
-    others = [each for each in directories if Path(each) != Path(sys.executable).parent]
-    modules = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
-    environment = {
-        **os.environ, "PATH": os.pathsep.join(others), "PYTHONPATH": os.pathsep.join(modules),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(commands)], cwd=directory, capture_output=True,
-        text=True, env=environment, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return [subprocess.CompletedProcess(**each) for each in json.loads(done.stdout)]
 
 
 def test_a_shared_state_directory(ran: dict[str, Done], directory: Path) -> None:
@@ -175,7 +137,7 @@ def test_groups_of_a_stream_require_a_shared_state_directory(
 def test_the_command_of_a_deployment(ran: dict[str, Done], directory: Path) -> None:
     (done,) = (each for words, each in ran.items() if "visits.yaml" in words)
     assert done.returncode == 0, done.stderr
-    rows = _rows(directory / "visits/out")
+    rows = rows_of(directory / "visits/out")
     assert sum(row["visits"] for row in rows) == 1000 and len(rows) == 3
     assert (directory / "visits/state/visits").is_dir()
 
@@ -184,12 +146,12 @@ def test_losses_in_the_middle_of_batches(ran: dict[str, Done], directory: Path) 
     done = ran["run losses/losses.yaml"]
     assert done.returncode == 0, done.stderr
     numbers = [n for n in range(300) if n % 100 != 7]
-    assert sorted(row["n"] for row in _rows(directory / "losses/out")) == numbers
+    assert sorted(row["n"] for row in rows_of(directory / "losses/out")) == numbers
     with closing(sqlite3.connect(directory / "losses/totals.db")) as database:
         totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
     keys = [[n for n in numbers if n % 3 == key] for key in range(3)]
     assert totals == {key: (len(group), sum(group)) for key, group in enumerate(keys)}
-    assert _dead_letters(ran["dead list losses/losses.yaml --json"]).total() == 3
+    assert dead_letters_of(ran["dead list losses/losses.yaml --json"]).total() == 3
     assert "code=disk-full" in done.stderr
 
 
@@ -210,9 +172,9 @@ def test_a_pipeline_without_state_has_the_results_of_a_local_run(
         cli(directory, verb, *rest, "local/rows.yaml") for verb, *rest in map(str.split, commands)
     )
     assert run.returncode == 0, run.stderr
-    rows, rows_of_cluster = (_rows(directory / side / "out") for side in ("local", "hidden"))
+    rows, rows_of_cluster = (rows_of(directory / side / "out") for side in ("local", "hidden"))
     assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, rows_of_cluster))
-    here, there = _dead_letters(dead), _dead_letters(ran[f"dead list hidden/rows.yaml {ALL}"])
+    here, there = dead_letters_of(dead), dead_letters_of(ran[f"dead list hidden/rows.yaml {ALL}"])
     assert here == there and {node for node, _, _ in here} == set(FAILING)
     assert _counts(status) == _counts(ran["status hidden/rows.yaml --json"])
 
@@ -235,16 +197,6 @@ def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:
     done = ran["run hidden/rows.yaml --fresh"]
     assert done.returncode == 2 and "error[other-versions]" in done.stderr, done.stderr
     assert re.search(r"executor on node-b: Penstock 0\.0\.1; driver on \S+: Penstock", done.stderr)
-
-
-def _rows(directory: Path) -> list[dict[str, object]]:
-    paths = sorted(directory.glob("*.jsonl"))
-    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-
-
-def _dead_letters(done: Done) -> Counter[tuple[str, str, str]]:
-    letters = json.loads(done.stdout)["letters"]
-    return Counter((each["node"], each["code"], str(each["payload"])) for each in letters)
 
 
 def _counts(done: Done) -> dict[str, tuple[int, int]]:

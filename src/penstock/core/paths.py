@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from penstock.core.files.carried_file import CarriedFile
+from penstock.core.files.shipped_file import ShippedFile
 from penstock.core.path_permission import CODE, permitted_hint, rejected_within, rejection
 from penstock.core.permission_errors import not_permitted
 
@@ -118,8 +118,8 @@ LocatedPath = Annotated[str, BeforeValidator(require_permitted)]
 """A path as it is written, which is searched in the working directory and beside the file."""
 UserPath = Annotated[str, BeforeValidator(resolve)]
 """A path or URL; a relative path is relative to the file that contains it."""
-UserFile = Annotated[UserPath, AfterValidator(CarriedFile)]
+UserFile = Annotated[UserPath, AfterValidator(ShippedFile)]
 """The path of a file that a component reads, such as a certificate or a schema.
 
-Its content travels to the executors of a cluster.
+Its content is shipped to the executors of a cluster.
 """

@@ -72,7 +72,7 @@ def _packages(project: Project, archive: bool) -> Iterator[str]:
     package = shlex.quote(requirement(project.plan))
     others = {*project.files, *project.secret_files} - set(project.pipeline_files)
     if others:
-        yield "# This machine needs these files. Their content travels to the executors:"
+        yield "# This machine needs these files. Their content is shipped to the executors:"
         yield from (f"#   {project.root / path}" for path in sorted(others))
     if not archive:
         yield f"# On all machines: Python {version} and the same packages."

@@ -191,7 +191,7 @@ def _is_secret(path: Path) -> bool:
 
 
 def _foreign_files(values: Sequence[Value]) -> Iterator[PenstockError]:
-    """Yields a warning for each file outside of the project, which does not travel with it."""
+    """Yields a warning for each file outside of the project, which is not shipped with it."""
     for value in values:
         is_file = value.route[0] in _SECTIONS_WITH_PATHS and value.text.startswith("/")
         if is_file and value.option != _DATA_OPTION and _exists(value.text):

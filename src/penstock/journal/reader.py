@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.core.errors import StateError
+from penstock.journal.chunks import Chunk, ReadChunks, decode_chunk
 from penstock.journal.mark import MarkValues
 from penstock.journal.segment import CORRUPT_HINT, Segment, list_segments
 from penstock.journal.starts import writer_of
@@ -16,11 +17,19 @@ MAX_BATCH_BYTES = 16 << 20
 """The maximum size of a batch with more than one record."""
 
 
-class JournalReader:
-    """A reader of the journal in a directory."""
+def read_chunks(directory: Path, start: int, end: int) -> Iterator[Chunk]:
+    """Yields chunks with the records of a journal from `start` to before `end`."""
+    return JournalReader(directory).chunks(start, end)
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+
+class JournalReader:
+    """A reader of the journal in a directory.
+
+    With `chunks_of` the directory is on another machine, and only `read` is possible.
+    """
+
+    def __init__(self, directory: Path, chunks_of: ReadChunks = read_chunks) -> None:
+        self.directory, self._chunks_of = directory, chunks_of
 
     def begin(self) -> int:
         """Returns the position of the oldest record, or of the next record in an empty journal."""
@@ -81,17 +90,24 @@ class JournalReader:
         missing or corrupt.
         """
         position = start
-        for segment, after in self._spans(end):
-            if after <= start:
-                continue
-            for first, batch in segment.read(start, end):
-                if first != position:
-                    raise self._missing_records(position, first)
-                for part in split_batch(batch, MAX_BATCH_BYTES):
-                    yield position, part
-                    position += part.num_rows
+        for chunk in self._chunks_of(self.directory, start, end):
+            first, batch = decode_chunk(chunk, start, end)
+            if first != position:
+                raise self._missing_records(position, first)
+            for part in split_batch(batch, MAX_BATCH_BYTES):
+                yield position, part
+                position += part.num_rows
         if position != end:
             raise self._missing_records(position, end)
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        """Yields chunks with the records from `start` to before `end`.
+
+        Raises StateError if records are corrupt.
+        """
+        for segment, after in self._spans(end):
+            if after > start:
+                yield from segment.chunks(start, end)
 
     def remove_before(self, before: int) -> None:
         """Removes the segments whose records are all before a position.

@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -25,6 +26,7 @@ import pyarrow as pa
 from penstock.core.errors import StateError
 from penstock.core.files.durable import rename_durably
 from penstock.core.files.private_files import open_private
+from penstock.journal.chunks import Chunk, chunk_head, decode_chunk
 
 MAGIC = b"PSJRNL1\n"
 SUFFIX = ".segment"
@@ -34,7 +36,7 @@ _SUMMED = struct.Struct("<QI")
 _DIGITS = 20
 CORRUPT_HINT = "Restore the directory of the state from a backup, or start again with --fresh."
 GROUP_BYTES = 4 << 20
-"""The maximum size of frames that are read as one batch."""
+"""The maximum size of frames that are one chunk."""
 
 
 class Frame(NamedTuple):
@@ -81,7 +83,8 @@ class Segment:
 
     def write_last_record(self, end: int) -> None:
         """Writes the record before `end`, the last one, as a segment of its own, durably."""
-        ((last, batch),) = self.read(end - 1, end)
+        (chunk,) = self.chunks(end - 1, end)
+        last, batch = decode_chunk(chunk, end - 1, end)
         schema = self.schema()
         segment = Segment(self.directory, last)
         incomplete = segment.path.with_suffix(".incomplete")
@@ -137,20 +140,23 @@ class Segment:
             position, size = frame.end, frame.offset + frame.length
         return position, size
 
-    def read(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yields batches from `start` to before `end`, each with the position of its first record.
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        """Yields chunks with the records from `start` to before `end`.
 
-        Small frames are one batch: to convert a batch takes as long as to convert hundreds of
-        records. Raises StateError if a frame is corrupt.
+        A chunk has small frames together, or one large frame, and may have further records before
+        and after the range. Raises StateError if a frame is corrupt.
         """
         with self.path.open("rb") as file:
-            schema = self._schema(file)
+            columns: bytes = self._schema(file).serialize().to_pybytes()
             for frames in _grouped(self._frames_of(start, end)):
-                first, last = frames[0].first, frames[-1].end
-                batches = [self._batch(file, frame, schema) for frame in frames]
-                batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-                offset, stop = max(start - first, 0), min(end, last) - first
-                yield first + offset, batch.slice(offset, stop - offset)
+                head = chunk_head(frames[0].first, columns)
+                chunk = bytearray(len(head) + sum(frame.length for frame in frames))
+                chunk[: len(head)] = head
+                free = memoryview(chunk)[len(head) :]
+                for frame in frames:
+                    self._read_into(free, file, frame)
+                    free = free[frame.length :]
+                yield chunk
 
     def _frames_of(self, start: int, end: int) -> Iterator[Frame]:
         """Yields the frames with records from `start` to before `end`."""
@@ -160,17 +166,17 @@ class Segment:
             if frame.end > start:
                 yield frame
 
-    def _batch(self, file: IO[bytes], frame: Frame, schema: pa.Schema) -> pa.RecordBatch:
+    def _read_into(self, target: memoryview, file: BufferedReader, frame: Frame) -> None:
+        """Reads the record batch of a frame. Raises StateError if it is corrupt."""
         file.seek(frame.offset - _FRAME.size)
         _, crc, first, rows = _FRAME.unpack(file.read(_FRAME.size))
-        body = file.read(frame.length)
-        if _crc(first, rows, body) != crc:
+        body = target[: frame.length]
+        if file.readinto(body) != frame.length or _crc(first, rows, body) != crc:
             raise StateError(
                 f"{self.path} is corrupt at byte {frame.offset}: record {frame.first}",
                 code="corrupt-journal",
                 hint=CORRUPT_HINT,
             )
-        return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
 
 
 def _grouped(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
@@ -214,5 +220,5 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _crc(first: int, rows: int, body: bytes) -> int:
+def _crc(first: int, rows: int, body: bytes | memoryview) -> int:
     return zlib.crc32(body, zlib.crc32(_SUMMED.pack(first, rows)))

@@ -53,7 +53,7 @@ def _content(node: Node, *, in_spark: bool) -> ExecutorState | None:
     """
     if isinstance(node.component, ReceivingSource):
         instead = ", or send the messages to a broker such as Kafka"
-        return ExecutorState(node, "received messages", instead)
+        return ExecutorState(node, "received messages", instead, is_served=True)
     if isinstance(node.component, DataFrameSource):
         return ExecutorState(node, "the rows that Spark has read")
     if node.in_state:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.core.files.carried_file import carrying
+from penstock.core.files.shipped_file import shipping
 from penstock.core.log import Log
 from penstock.engine.driver_files.server import serving
 from penstock.engine.reports.inbox import receiving
@@ -37,7 +37,7 @@ def executors_of(
         yield lambda: None
         return
     with (
-        carrying(),
+        shipping(),
         receiving(spark, state.root),
         serving(spark, state.root) as is_served,
         required_paths(plan, state.lock, state.id(), is_served=is_served) as required,
@@ -53,5 +53,5 @@ def reports_of(spark: SparkSession, state: Path) -> Iterator[None]:
     if is_local(spark):
         yield
         return
-    with carrying(), receiving(spark, state):
+    with shipping(), receiving(spark, state):
         yield

@@ -1,8 +1,8 @@
 """Paths that the tasks of a plan open, and that the executors of a cluster must share.
 
-Sources, SQL, Python and sinks of other systems need none of them: their reports travel with the
-results of tasks. The driver serves the state of updating queries and lookup tables. Local files,
-and the state that Spark writes, are at paths.
+Sources, SQL, Python and sinks of other systems need none of them: their reports are shipped with
+the results of tasks. The driver serves the state of updating queries, lookup tables and received
+messages. Local files, and the state that Spark writes, are at paths.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from penstock.plan.executor_state import executor_state
 from penstock.plan.local_data import local_data
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.sdk import Capability
 
 _STATE_HINT = (
     "Set runtime.state to a path that all machines of the cluster share, such as NFS, and run the "
@@ -109,8 +108,7 @@ def _is_read_by_tasks(node: Node, *, is_served: bool) -> bool:
     """Returns whether tasks read a source. The driver reads static tables, and those it serves."""
     if node.kind != "source" or not node.static:
         return node.kind == "source"
-    by_key = node.can(Capability.LOOKUP_BY_KEY)
-    return node.lookup is not None and (by_key or not is_served)
+    return node.lookup is not None and not is_served
 
 
 def _data_path(node: Node, path: str, sample: Path, *, kept: bool = False) -> RequiredPath:

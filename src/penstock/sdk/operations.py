@@ -1,4 +1,4 @@
-"""Row operations: inserts, updates and deletes that travel beside the rows of a batch."""
+"""Row operations: inserts, updates and deletes beside the rows of a batch."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from pydantic import Field
 from penstock.core.errors import StateError
 from penstock.core.units import ByteSize, PositiveDuration
 from penstock.journal import RECEIVED, REJECTED_SIZE, Bounds, Journal, JournalReader
+from penstock.journal.chunks import ReadChunks
+from penstock.journal.reader import read_chunks
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Level
 from penstock.sdk.config import Config
@@ -72,6 +74,10 @@ class ReceivingSource(ReplayableSource[R]):
     catches_up: ClassVar[bool] = False
     """Whether the system has a backlog. A run until all sources have caught up then begins to read
     when `receive` has set `journal.caught_up`."""
+
+    chunks_of: ReadChunks = staticmethod(read_chunks)
+    """The function by which `read` reads the journal. The engine sets another one for tasks on
+    other machines."""
 
     @property
     def guarantee(self) -> Level:
@@ -187,7 +193,7 @@ class ReceivingSource(ReplayableSource[R]):
 
     @property
     def _reader(self) -> JournalReader:
-        return JournalReader(self.directory)
+        return JournalReader(self.directory, self.chunks_of)
 
     @property
     def directory(self) -> Path:

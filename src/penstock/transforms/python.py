@@ -31,11 +31,11 @@ from penstock.sdk.columns.json_text import parsed_value
 from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
 from penstock.sdk.forked_calls import call_forked
-from penstock.transforms.carried_modules import CarriedModules
 from penstock.transforms.python_code import import_function, load_code, module_path
 from penstock.transforms.python_config import PythonConfig
 from penstock.transforms.python_options import option_errors
 from penstock.transforms.python_results import batches_of, outputs, rows_of
+from penstock.transforms.shipped_modules import ShippedModules
 from penstock.transforms.stateful.declared import with_declared_state
 from penstock.transforms.stateful.transform import StatefulPython
 
@@ -78,7 +78,7 @@ class Python(Transform[PythonConfig]):
 
     def __init__(self, config: PythonConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self._modules = CarriedModules(config.function, self.context.base)
+        self._modules = ShippedModules(config.function, self.context.base)
 
     @property
     def deterministic(self) -> bool:  # type: ignore[override]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
+import pickle
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -18,12 +21,24 @@ from test_updating_rows import changes
 from penstock.core.errors import StateError, Transient
 from penstock.core.served_state import serves_state
 from penstock.engine.driver_files import server as servers
+from penstock.engine.driver_files.handshakes import Handshakes
 from penstock.engine.driver_files.server import FileServer, served
+from penstock.engine.sources.served_journal import serve_journal
 from penstock.engine.spark_session.shared_paths import SharedPath
 from penstock.engine.spark_session.versions import versions
 from penstock.engine.updating import files
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.versions import OperatorStateDirectory, StateVersion
+from penstock.journal import Message
+from penstock.journal.segment import GROUP_BYTES, Segment
+from penstock.sdk import Context, Journal, Read, ReceivingConfig, ReceivingSource
+
+
+class Received(ReceivingSource[ReceivingConfig]):
+    """A source whose messages a test appends to the journal."""
+
+    async def receive(self, journal: Journal) -> None:
+        raise NotImplementedError
 
 
 @pytest.fixture
@@ -168,3 +183,85 @@ def test_the_content_of_a_lookup_table(server: FileServer) -> None:
         driver.table("lookups/names", 9)
     assert (caught.value.code, caught.value.hint) == ("table-changes", "Wait.")
     assert asked == [(3, True), (None, True), (9, True)], "a crash does not end the driver"
+
+
+@pytest.fixture
+def source(server: FileServer) -> Received:
+    """A source with ten messages of 1 MiB in segments of 4 MiB."""
+    config = ReceivingConfig.model_validate({"journal": {"max_size": "32MiB"}})
+    source = Received(config, Context(state=server.root / "source"))
+    with source.journal() as journal:
+        for number in range(10):
+            asyncio.run(journal.append([Message(bytes([number]) * (1 << 20))]))
+    serve_journal(source)
+    return source
+
+
+def numbers(source: Received, start: int, end: int) -> list[int]:
+    """The messages of a range, as a task reads them from each partition."""
+    task: Received = pickle.loads(pickle.dumps(source))
+    return [
+        payload[0]
+        for partition in source.partitions({"position": start}, {"position": end})
+        for batch in task.read(partition, Read())
+        for payload in batch.column("payload").to_pylist()
+    ]
+
+
+@pytest.mark.usefixtures("on_executor")
+def test_messages_of_a_journal(
+    source: Received, server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine without the journal receives the records of a range in several parts."""
+    sent = []
+    chunks = Segment.chunks
+
+    def counted(self: Segment, start: int, end: int) -> Iterator[bytes | bytearray]:
+        for chunk in chunks(self, start, end):
+            sent.append(len(chunk))
+            yield chunk
+
+    monkeypatch.setattr(Segment, "chunks", counted)
+    assert len(source.partitions({"position": 3}, {"position": 9})) > 1
+    assert numbers(source, 3, 9) == [*range(3, 9)]
+    assert len(sent) > 2 and max(sent) < 2 * GROUP_BYTES
+    source.commit({"position": 6})
+    assert numbers(source, 6, 10) == [*range(6, 10)]
+    server.close()
+    with pytest.raises(Transient):
+        numbers(source, 6, 10)
+
+
+@pytest.mark.usefixtures("on_executor")
+def test_damaged_and_removed_messages_of_a_journal(source: Received) -> None:
+    """A damaged record is an error after the records before it. Rows are never missing."""
+    directory = source.directory
+    last = max(directory.glob("*.segment"))
+    first = int(last.stem)
+    content = bytearray(last.read_bytes())
+    content[-9] ^= 1
+    last.write_bytes(content)
+    with pytest.raises(StateError, match=f"is corrupt at byte .*: record {9}") as caught:
+        numbers(source, 0, 10)
+    assert caught.value.code == "corrupt-journal"
+    task: Received = pickle.loads(pickle.dumps(source))
+    last.unlink()
+    with pytest.raises(StateError, match=f"has no records {first} to 9"):
+        list(task.read((first - 1, 10), Read()))
+
+
+def test_a_peer_without_a_key_is_disconnected(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silent peers, and those that send a byte at a time, have no connection for long."""
+    monkeypatch.setattr(server, "_handshakes", Handshakes(seconds=0.2, count=3))
+    driver = server.address
+    path = server.root / "a"
+    driver.write(str(path), b"content")
+    silent = [socket.create_connection((driver.host, driver.port)) for _ in range(7)]
+    assert driver.read(str(path)) == b"content", "peers with a key wait for a place"
+    for peer in silent:
+        peer.settimeout(30)
+        while peer.recv(1 << 10):
+            peer.sendall(b"\0")
+        peer.close()

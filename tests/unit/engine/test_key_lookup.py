@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from penstock.core.errors import StateError
+from penstock.engine.driver_files.server import FileServer
 from penstock.engine.lookups.key_lookup import KeyLookup, OpenTable
 from penstock.engine.lookups.lookup_cache import LookupCache
+from penstock.engine.lookups.served_lookup import serve_lookup
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk import Capability, Config, LookupSource, Permanent, Read, Rejected, Transient
 
@@ -98,6 +102,25 @@ def test_distinct_keys_are_looked_up_in_chunks(tmp_path: Path) -> None:
     assert CALLS == [[("a", 1), ("a", 2)], [("b", 1), ("c", 1)]]
     assert look_up(open_table(tmp_path), 1, (None, None)) == [None]
     assert len(CALLS) == 2
+
+
+def test_a_table_that_the_driver_serves(tmp_path: Path) -> None:
+    server = FileServer(tmp_path, "127.0.0.1", "127.0.0.1")
+    try:
+        table = open_table(tmp_path)
+        served = serve_lookup(server, tmp_path / "shops", table.lookup.source)
+        table = OpenTable(replace(table.lookup, served=served))
+        STORED["b", 2] = "bad"
+        keys: Sequence[Key] = [("a", 1), ("b", 2), ("c", 1)]
+        assert counted_look_up(table, 1, *keys) == (["one", None, None], 1)
+        STORED["a", 1] = "another"
+        assert look_up(table, 2, ("a", 1)) == ["another"]
+        assert len(CLIENTS) > 1 and all(client.closed for client in CLIENTS)
+        asked_keys = pa.RecordBatch.from_pylist([{"shop": "a", "id": 1}], table.lookup.keys)
+        with pytest.raises(StateError, match="the driver cannot lookup"):
+            replace(served, name="unknown")(asked_keys, Read())
+    finally:
+        server.close()
 
 
 def test_a_key_that_is_not_utf8_has_no_row(tmp_path: Path) -> None:

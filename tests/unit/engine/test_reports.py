@@ -1,4 +1,4 @@
-"""Reports of tasks: files in the spool, and files that travel through an accumulator."""
+"""Reports of tasks: files in the spool, and files that are shipped by an accumulator."""
 
 from __future__ import annotations
 

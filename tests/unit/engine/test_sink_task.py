@@ -221,7 +221,7 @@ def test_text_that_is_not_utf8_is_replaced_on_request() -> None:
     assert [row["name"] for row, _ in ChangeWriter.written] == ["a", "�", None, "ü", "b�"]
 
 
-def test_operations_travel_beside_the_rows(tmp_path: Path) -> None:
+def test_operations_are_beside_the_rows(tmp_path: Path) -> None:
     ChangeWriter.written.clear()
     spool = Spool("made_up", "query", "out", "sink", directory=str(tmp_path))
     task = SinkTask.of(ChangeSink(Config()), spool, operation="op")

@@ -74,7 +74,8 @@ def test_a_node_with_files_in_the_state_directory(
     (path,) = paths_of(plan, tmp_path)
     assert node in path.message and path.kept
     served = paths_of(plan, tmp_path, is_served=True)
-    assert served == ([] if "updating" in node else [path])
+    is_served = "updating" in node or "received" in node
+    assert served == ([] if is_served else [path])
     assert (path.sample, path.code) == (str(tmp_path / "lock"), "state-not-shared")
 
 
@@ -110,6 +111,15 @@ def test_the_sample_of_a_source(path: str, sample: str | None, tmp_path: Path) -
     source = f"{{type: files, path: '{path}', format: json, schema: id INT}}"
     found = [each.sample for each in paths_of(plan_of(tmp_path, source), tmp_path)]
     assert found == ([] if sample is None else [str(tmp_path / sample)])
+
+
+def test_the_driver_serves_lookups_by_key(tmp_path: Path) -> None:
+    names = "path: names.db, table: names, schema: id INT, primary_key: [id], lookup: true"
+    source = f"{GENERATE}\n  names: {{type: sqlite, {names}}}"
+    plan = plan_of(tmp_path, source, "SELECT in.* FROM in JOIN names ON in.id = names.id")
+    (data,) = paths_of(plan, tmp_path)
+    assert data.code == "path-not-shared" and data.sample == str(tmp_path)
+    assert paths_of(plan, tmp_path, is_served=True) == []
 
 
 def test_the_driver_serves_lookup_tables(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
-from penstock.core.files.carried_file import carrying
+from penstock.core.files.shipped_file import shipping
 from penstock.sdk import object_files
 from penstock.sdk.object_store import StorageOptions
 
@@ -37,12 +37,12 @@ def test_requests_of_a_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
         assert file.read(90_000) + file.read() == CONTENT
 
 
-def test_the_key_of_a_service_account_travels(tmp_path: Path) -> None:
+def test_the_key_of_a_service_account_is_shipped(tmp_path: Path) -> None:
     """Executors of a cluster have no file at the path of the driver."""
     path = tmp_path / "key.json"
     path.write_text("made up")
     options = StorageOptions.model_validate({"auth": {"service_account": str(path)}})
-    with carrying():
+    with shipping():
         pickled = pickle.dumps(options)
     path.unlink()
     auth = pickle.loads(pickled).auth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
@@ -14,10 +14,13 @@ import pyarrow as pa
 
 from penstock.core.error_codec import decode
 from penstock.core.errors import StateError, Transient
+from penstock.journal.chunks import Chunk
 
 CONNECT_SECONDS = 30.0
-READ, WRITE, TABLE = "read", "write", "table"
+READ, WRITE, TABLE, LOOKUP, JOURNAL = "read", "write", "table", "lookup", "journal"
 """The operations."""
+END = b""
+"""The message after the parts of a response, before its error."""
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
@@ -31,27 +34,45 @@ class DriverFiles:
 
     def read(self, path: str) -> bytes:
         """Returns the content of a file. Raises StateError without the file."""
-        return self._request(READ, path)
+        return b"".join(self._request(READ, path))
 
     def write(self, path: str, content: bytes) -> None:
         """Writes a file durably, unless an earlier attempt of the task has written it."""
-        self._request(WRITE, path, content=content)
+        for _ in self._request(WRITE, path, content=content):
+            pass
 
     def table(self, directory: str, batch: int | None) -> pa.Table:
         """Returns the content of a lookup table for a batch, which the driver reads."""
-        content = self._request(TABLE, directory, batch)
+        content = b"".join(self._request(TABLE, directory, batch))
         return pa.ipc.open_file(pa.py_buffer(content)).read_all()
 
-    def _request(self, operation: str, *arguments: object, content: bytes = b"") -> bytes:
-        """Returns the response to a request. Raises Transient if the driver does not respond."""
+    def lookup(
+        self, name: str, keys: pa.RecordBatch, metadata: Sequence[str], *, isolated: bool
+    ) -> bytes:
+        """Returns the pickled rows and bad records of keys of a lookup table."""
+        content = pa.BufferOutputStream()
+        with pa.ipc.new_stream(content, keys.schema) as writer:
+            writer.write_batch(keys)
+        request = content.getvalue().to_pybytes()
+        return b"".join(self._request(LOOKUP, name, [*metadata], isolated, content=request))
+
+    def journal(self, directory: str, start: int, end: int) -> Iterator[Chunk]:
+        """Yields chunks with the records of a journal from `start` to before `end`.
+
+        The driver reads a chunk when this machine has received the one before.
+        """
+        return self._request(JOURNAL, directory, start, end)
+
+    def _request(self, operation: str, *arguments: object, content: bytes = b"") -> Iterator[bytes]:
+        """Yields the parts of a response. Raises Transient if the driver does not respond."""
         with self._connected() as connection:
             connection.send_bytes(json.dumps([operation, *arguments]).encode())
             connection.send_bytes(content)
+            while (part := connection.recv_bytes()) != END:
+                yield part
             error = connection.recv_bytes().decode()
-            response = connection.recv_bytes()
         if error:
             raise decode(error) or StateError(error)
-        return response
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:

@@ -1,22 +1,23 @@
 """The driver's end: a server of the files below the state directory, for the tasks of a run.
 
-Tasks read files, write new ones, and request the content of lookup tables. The server listens on a
-port of the driver's host. Its key travels to tasks within their functions, and is in no setting.
+Tasks read files, write new ones, and request the content of lookup tables, rows by their keys, and
+the content of journals. The server listens on a port of the driver's host. Its key is shipped to
+tasks within their functions, and is in no setting.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import socket
-import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -26,12 +27,24 @@ from penstock.core.errors import PenstockError, StateError
 from penstock.core.files.durable import create_directory_durably, rename_durably, sync
 from penstock.core.files.private_files import open_private
 from penstock.core.served_state import serves_state
-from penstock.engine.driver_files.client import READ, TABLE, WRITE, DriverFiles, keep_alive
+from penstock.engine.driver_files.client import (
+    END,
+    JOURNAL,
+    LOOKUP,
+    READ,
+    TABLE,
+    WRITE,
+    DriverFiles,
+    keep_alive,
+)
+from penstock.engine.driver_files.handshakes import Handshakes
+from penstock.journal.chunks import Chunk
+from penstock.journal.reader import read_chunks
+from penstock.sdk import Read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_HANDSHAKE_SECONDS = 30
 _PAUSE_SECONDS = 0.1
 """The time after a failure to accept a connection."""
 _MAX_REQUEST = 1 << 16
@@ -46,11 +59,16 @@ class TableOfBatch(Protocol):
 
 
 class FileServer:
-    """A server of the files below a directory, and of the lookup tables `tables` there."""
+    """A server of the files below a directory, and of the lookup tables `tables` there.
+
+    `lookups` are functions that respond to requests for rows by their keys.
+    """
 
     def __init__(self, root: Path, host: str, bind: str) -> None:
         self.root, self.tables = root, dict[str, TableOfBatch]()
+        self.lookups = dict[str, Callable[[pa.RecordBatch, Read], bytes]]()
         self._writing, self._closed = threading.Lock(), threading.Event()
+        self._handshakes = Handshakes()
         family = socket.AF_INET6 if ":" in bind else socket.AF_INET
         self._listener = socket.create_server((bind, 0), family=family, backlog=128)
         port = self._listener.getsockname()[1]
@@ -68,42 +86,59 @@ class FileServer:
         """Accepts connections, also after a failure, as at the limit of open files or threads."""
         while not self._closed.is_set():
             try:
+                self._listener.settimeout(self._handshakes.await_place())
                 peer, _ = self._listener.accept()
+            except TimeoutError:
+                continue
             except OSError:
                 self._closed.wait(_PAUSE_SECONDS)
                 continue
+            self._handshakes.begin(peer)
             try:
                 threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
             except RuntimeError:
+                self._handshakes.end(peer)
                 peer.close()
                 self._closed.wait(_PAUSE_SECONDS)
 
     def _serve(self, peer: socket.socket) -> None:
         """Serves a connection, which has one request."""
-        with suppress(OSError, EOFError, AuthenticationError):
-            keep_alive(peer)
-            limit = struct.pack("ll", _HANDSHAKE_SECONDS, 0)
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-            with Connection(peer.detach()) as connection:
+        with (
+            suppress(OSError, EOFError, AuthenticationError),
+            peer,
+            Connection(os.dup(peer.fileno())) as connection,
+        ):
+            try:
+                keep_alive(peer)
                 deliver_challenge(connection, self.address.key)
                 answer_challenge(connection, self.address.key)
-                operation, *arguments = json.loads(connection.recv_bytes(_MAX_REQUEST))
-                content = connection.recv_bytes()
-                error, response = self._respond(operation, arguments, content)
-                connection.send_bytes(error.encode())
-                connection.send_bytes(response)
+            finally:
+                self._handshakes.end(peer)
+            operation, *arguments = json.loads(connection.recv_bytes(_MAX_REQUEST))
+            self._respond(connection, operation, arguments, connection.recv_bytes())
 
-    def _respond(self, operation: str, arguments: list[str], content: bytes) -> tuple[str, bytes]:
-        """Returns the text of an error, and the content of the response."""
-        operations: dict[str, Callable[..., bytes]] = {
-            READ: self._read, WRITE: lambda path: self._write(path, content), TABLE: self._table,
-        }  # fmt: skip
+    def _respond(
+        self, connection: Connection, operation: str, arguments: list[Any], content: bytes
+    ) -> None:
+        """Sends the parts of a response, and then the text of an error, which may be empty."""
+        operations: dict[str, Callable[..., Iterable[Chunk]]] = {
+            READ: lambda path: [self._read(path)],
+            WRITE: lambda path: [self._write(path, content)],
+            TABLE: lambda directory, batch: [self._table(directory, batch)],
+            LOOKUP: lambda *given: [self._look_up(content, *given)],
+            JOURNAL: lambda path, *range_: read_chunks(self._path(path), *range_),
+        }
+        error = ""
         try:
-            return "", operations[operation](*arguments)
-        except PenstockError as error:
-            return encode(error), b""
-        except Exception as error:
-            return f"the driver cannot {operation} {arguments[0]}: {error!r}", b""
+            for part in operations[operation](*arguments):
+                if part != END:
+                    connection.send_bytes(part)
+        except PenstockError as failure:
+            error = encode(failure)
+        except Exception as failure:
+            error = f"the driver cannot {operation} {arguments[0]}: {failure!r}"
+        connection.send_bytes(END)
+        connection.send_bytes(error.encode())
 
     def _path(self, path: str) -> Path:
         found = Path(path)
@@ -136,6 +171,10 @@ class FileServer:
             writer.write_table(table)
         content: bytes = sink.getvalue().to_pybytes()
         return content
+
+    def _look_up(self, content: bytes, name: str, metadata: list[str], isolated: bool) -> bytes:
+        (keys,) = pa.ipc.open_stream(content)
+        return self.lookups[name](keys, Read(metadata=tuple(metadata), isolated=isolated))
 
 
 @contextmanager

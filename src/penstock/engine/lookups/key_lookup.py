@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import ConnectError, Rejected, Transient
 from penstock.engine.lookups.lookup_cache import Key, LookupCache
+from penstock.engine.lookups.served_lookup import ServedLookup
 from penstock.engine.tasks import task as spark_task
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.sdk import Capability, LookupSource, Read
@@ -45,6 +46,8 @@ class KeyLookup:
     run_id: str
     keeps_missing: bool = True
     """Whether the absence of a row is used as long as a row. Otherwise it is used in its batch."""
+    served: ServedLookup | None = None
+    """The lookup by the driver, of a table in files that executors may not share."""
 
     @property
     def keys(self) -> pa.Schema:
@@ -162,6 +165,8 @@ class OpenTable:
 
     def _request(self, keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
         """Returns the response of the system, of a new client if one that was open fails."""
+        if self.lookup.served is not None:
+            return self.lookup.served(keys, read)
         was_open = self._is_open
         try:
             if not self._is_open:

@@ -1,4 +1,4 @@
-"""The channel of reports on a cluster: an accumulator, whose values travel with results of tasks.
+"""The channel of reports on a cluster: an accumulator, shipped with results of tasks.
 
 Spark passes the values of a task to the driver before the job ends, once the task has succeeded. An
 attempt that fails, or whose executor is lost, adds nothing.

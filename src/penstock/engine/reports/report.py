@@ -65,7 +65,7 @@ class FileReport:
 
 
 class SentReport:
-    """A file that travels to the driver with the result of its task."""
+    """A file that is shipped to the driver with the result of its task."""
 
     def __init__(
         self, path: Path, durable_below: Path | None, accumulator: Accumulator[Any]

@@ -14,6 +14,7 @@ from penstock.engine.build_context import BuildContext
 from penstock.engine.catalyst.columns import exchange_schema
 from penstock.engine.sources.gap import make_gap
 from penstock.engine.sources.sentinel import END_OF_TIME
+from penstock.engine.sources.served_journal import serve_journal
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks.event_time import LATEST
 from penstock.plan.model import Query
@@ -32,6 +33,7 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
         raise PlanError(f"{node.label} is not replayable", code="not-replayable")
     rows, metadata = source_rows(node), source.metadata_columns
     typed = typed_source(source, rows)
+    serve_journal(typed)
     watermark = None if node.computes_event_time else node.watermark
     if watermark is not None and watermark.column not in rows.names:
         raise OptionError.of(

@@ -1,4 +1,4 @@
-"""Files of options, such as certificates, whose content travels to the executors of a cluster."""
+"""Files of options, such as certificates, whose content is shipped to executors of a cluster."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 from penstock.core.files.private_files import create_directory, open_private
 
 MAX_BYTES = 16 << 20
-"""The maximum size of a file that travels. Machines need a larger one at its path."""
+"""The maximum size of a file that is shipped. Machines need a larger one at its path."""
 _SPARK_DIRECTORIES = "SPARK_LOCAL_DIRS"
 """The variable of a Python worker with the directories that Spark removes after the application."""
 
 _runs = 0
-"""The number of runs of this process whose files travel."""
+"""The number of runs of this process whose files are shipped."""
 _runs_lock = threading.Lock()
 
 
-class CarriedFile(str):
+class ShippedFile(str):
     """The path of a file that a component reads, also in tasks.
 
-    Within `carrying` a pickle contains the content of the file. On a machine that has no file with
+    Within `shipping` a pickle contains the content of the file. On a machine that has no file with
     this content at this path, the unpickled value is the path of a private copy.
     """
 
@@ -35,13 +35,13 @@ class CarriedFile(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         content = self.content
-        if content is None and is_carrying():
+        if content is None and is_shipping():
             content = _read(Path(self))
         return _received, (str(self), content)
 
 
 @contextmanager
-def carrying() -> Iterator[None]:
+def shipping() -> Iterator[None]:
     """Makes pickles of this process contain the content of files."""
     global _runs
     with _runs_lock:
@@ -53,7 +53,7 @@ def carrying() -> Iterator[None]:
             _runs -= 1
 
 
-def is_carrying() -> bool:
+def is_shipping() -> bool:
     """Returns whether pickles of this process contain the content of files."""
     return _runs > 0
 
@@ -102,13 +102,13 @@ def _read(path: Path) -> bytes | None:
     return None
 
 
-def _received(path: str, content: bytes | None) -> CarriedFile:
+def _received(path: str, content: bytes | None) -> ShippedFile:
     """Returns the path of a file on this machine, or that of a copy of its content."""
     if content is None or has_content(Path(path), content):
-        file = CarriedFile(path)
+        file = ShippedFile(path)
     else:
         name = Path(path).name
-        file = CarriedFile(copy_files({name: content}) / name)
+        file = ShippedFile(copy_files({name: content}) / name)
     file.content = content
     return file
 

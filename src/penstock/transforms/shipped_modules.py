@@ -1,4 +1,4 @@
-"""Modules of a project, whose files travel to the executors of a cluster."""
+"""Modules of a project, whose files are shipped to the executors of a cluster."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.core.files.carried_file import copy_files, has_content, is_carrying
 from penstock.core.files.imported_files import module_files, with_imports
+from penstock.core.files.shipped_file import copy_files, has_content, is_shipping
 
 
 @dataclass(frozen=True)
-class CarriedModules:
+class ShippedModules:
     """The module of `function`, and those that it imports, in the directory `base`.
 
-    While files travel, a pickle contains their content. On a machine without these files in `base`,
-    the unpickled value has a private copy of them in place of `base`. The modules of one `base`
-    have one copy, because Python imports each package from one directory.
+    While files are shipped, a pickle contains their content. On a machine without these files in
+    `base`, the unpickled value has a private copy of them in place of `base`. The modules of one
+    `base` have one copy, because Python imports each package from one directory.
     """
 
     function: str
@@ -27,7 +27,7 @@ class CarriedModules:
 
     def __reduce__(self) -> tuple[Any, ...]:
         files = self.files
-        if files is None and is_carrying():
+        if files is None and is_shipping():
             files = _read(self.function, self.base)
         return _received, (self.function, self.base, files)
 
@@ -42,11 +42,11 @@ def _read(function: str, base: Path) -> Mapping[str, bytes]:
     }
 
 
-def _received(function: str, base: Path, files: Mapping[str, bytes] | None) -> CarriedModules:
+def _received(function: str, base: Path, files: Mapping[str, bytes] | None) -> ShippedModules:
     if files and not all(has_content(base / name, content) for name, content in files.items()):
         base = copy_files(files, str(base))
         importlib.invalidate_caches()
-    return CarriedModules(function, base, files)
+    return ShippedModules(function, base, files)
 
 
 def _files(function: str, base: Path) -> list[Path]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.core.files import carried_file
-from penstock.core.files.carried_file import CarriedFile, carrying, copy_files
+from penstock.core.files import shipped_file
+from penstock.core.files.shipped_file import ShippedFile, copy_files, shipping
 from penstock.sdk.component import Context
 from penstock.sdk.network.tls import Tls
 from penstock.transforms.python import Python, PythonConfig
@@ -21,11 +21,11 @@ def test_a_file_of_an_option_on_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
-    carried_file._directory.cache_clear()
+    shipped_file._directory.cache_clear()
     path = tmp_path / "ca.pem"
     path.write_text("the key")
     tls, plain = Tls(ca=str(path)), pickle.dumps(Tls(ca=str(path)))
-    with carrying():
+    with shipping():
         pickled = pickle.dumps(tls)
     assert pickle.loads(pickled).ca == str(path), "a machine with the file uses it"
     path.write_text("its key")
@@ -40,26 +40,26 @@ def test_a_file_of_an_option_on_another_machine(
     assert "the key" not in f"{tls!r} {pickle.loads(pickled)!r}"
 
 
-def test_files_that_do_not_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carried_file, "MAX_BYTES", 3)
+def test_files_that_are_not_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped_file, "MAX_BYTES", 3)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_text("1234")
     for name in ("missing", "large", "pipe", "."):
-        with carrying():
-            found = pickle.loads(pickle.dumps(CarriedFile(tmp_path / name)))
+        with shipping():
+            found = pickle.loads(pickle.dumps(ShippedFile(tmp_path / name)))
         assert found == str(tmp_path / name) and found.content is None
 
 
 def test_modules_of_one_package_on_another_machine(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    (project / "carried_pack").mkdir(parents=True)
-    (project / "carried_pack/__init__.py").write_text("")
+    (project / "shipped_pack").mkdir(parents=True)
+    (project / "shipped_pack/__init__.py").write_text("")
     for name in ("first", "second"):
-        (project / f"{name}_main.py").write_text(f"from carried_pack.{name} import transform\n")
-        (project / f"carried_pack/{name}.py").write_text(f"def transform(b): return '{name}'\n")
+        (project / f"{name}_main.py").write_text(f"from shipped_pack.{name} import transform\n")
+        (project / f"shipped_pack/{name}.py").write_text(f"def transform(b): return '{name}'\n")
     pickled = []
     for name in ("first", "second"):
-        with carrying():
+        with shipping():
             config = PythonConfig(function=f"{name}_main:transform")
             pickled.append(pickle.dumps(Python(config, Context(base=project))))
     (project / "first_main.py").write_text("def transform(b): return 'another version'\n")
@@ -80,14 +80,14 @@ def test_modules_of_a_project_on_another_machine(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "parts").mkdir(parents=True)
     (project / "main.py").write_text(
-        "from parts.carried_part import LIMIT\ndef transform(batch): return batch.slice(0, LIMIT)\n"
+        "from parts.shipped_part import LIMIT\ndef transform(batch): return batch.slice(0, LIMIT)\n"
     )
     (project / "parts/__init__.py").write_text("")
-    (project / "parts/carried_part.py").write_text("LIMIT = 7\n")
+    (project / "parts/shipped_part.py").write_text("LIMIT = 7\n")
     (project / "other.py").write_text("raise RuntimeError\n")
     context = Context(base=project)
     transform = Python(PythonConfig(function="main:transform"), context)
-    with carrying():
+    with shipping():
         pickled = pickle.dumps(transform)
     shutil.rmtree(project)
     found = pickle.loads(pickled)
