@@ -49,7 +49,7 @@ class Counting(UpdatingBatch):
 
     def affected_rows(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
-    ) -> tuple[AffectedFrame, bool]:
+    ) -> AffectedFrame:
         self.counts += [self._catalyst.frame(each.changes.plan).count() for each in inputs]
         return super().affected_rows(operator, inputs, replaces=replaces)
 
