@@ -127,7 +127,7 @@ class UpdatingBatch:
             self._inserts_only.add(node.name)
         operation = node.operation or OPERATION_COLUMN
         if rows.adds_only:
-            return to_inserts(catalyst, frame, operation)
+            return to_inserts(frame, operation)
         return to_changes(frame, node.primary_key, operation)
 
     def cache(self, rows: DataFrame) -> DataFrame:

@@ -65,15 +65,24 @@ def as_inserts(rows: DataFrame, operation: str | None) -> DataFrame:
     return rows.withColumn(operation or OPERATION_COLUMN, lit(Operation.INSERT.value))
 
 
-def to_inserts(catalyst: Catalyst, rows: DataFrame, operation: str) -> DataFrame:
+def to_inserts(rows: DataFrame, operation: str) -> DataFrame:
     """Returns weighted rows that are all added as `to_changes` does, with the same columns."""
-    nullable = catalyst.expressions.KnownNullable
-    *attributes, _ = scala_items(analyzed_plan(rows).output())
-    values = (each if each.nullable() else nullable(each) for each in attributes)
-    columns = map(catalyst.column, values)
-    names = (each.name() for each in attributes)
-    selected = (column.alias(name) for column, name in zip(columns, names, strict=True))
-    return rows.select(*selected, lit(Operation.INSERT.value).alias(operation))
+    values = [name for name in rows.columns if name != WEIGHT]
+    inserted = lit(Operation.INSERT.value).alias(operation)
+    return rows.select(*_nullable(rows, values), inserted)
+
+
+def _nullable(rows: DataFrame, names: Sequence[str]) -> list[Column]:
+    """Returns columns that can be null, in each batch, whether or not Spark knows a value."""
+    catalyst, columns = Catalyst(rows.sparkSession), []
+    attributes = scala_items(analyzed_plan(rows).output())
+    for field, attribute in zip(rows.schema.fields, attributes, strict=True):
+        if field.name in names:
+            nullable = (
+                attribute if field.nullable else catalyst.expressions.KnownNullable(attribute)
+            )
+            columns.append(catalyst.column(nullable).alias(field.name))
+    return columns
 
 
 def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> DataFrame:
@@ -90,9 +99,8 @@ def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> D
     keys = [named(name) for name in present]
     if not keys:
         code = when(removed, Operation.DELETE.value).otherwise(Operation.INSERT.value)
-        return rows.sortWithinPartitions(~removed).select(
-            *map(named, values), code.alias(operation)
-        )
+        ordered = rows.sortWithinPartitions(~removed)
+        return ordered.select(*_nullable(ordered, values), code.alias(operation))
     group = Window.partitionBy(*keys)
     order = Window.partitionBy(*keys).orderBy(~removed, _hashes(rows)[0])
     ranked = rows.select(
@@ -102,7 +110,7 @@ def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> D
         count_if(~removed).over(group).alias(_ADDED),
     )
     ranked = ranked.sortWithinPartitions(*keys, _RANK)
-    return ranked.select(*map(named, values), _operation(removed).alias(operation))
+    return ranked.select(*_nullable(ranked, values), _operation(removed).alias(operation))
 
 
 def _operation(removed: Column) -> Column:

@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 
+_COLOCATED = "PartitioningCollection"
 Key = tuple[str, ...]
 """The names of the columns of a key; `a.b` is the field `b` of the column `a`."""
 
@@ -42,6 +43,13 @@ def colocated(rows: DataFrame, keys: Sequence[Key]) -> DataFrame:
         leaf.stream(), *scala_items(leaf.otherCopyArgs()),
     )  # fmt: skip
     return catalyst.frame(plan)
+
+
+def reads_colocated(plan: Any) -> bool:
+    """Returns whether a plan reads rows of `colocated`."""
+    leaves = scala_items(plan.collectLeaves())
+    rdds = (leaf for leaf in leaves if class_name(leaf) == "LogicalRDD")
+    return any(class_name(rdd.outputPartitioning()) == _COLOCATED for rdd in rdds)
 
 
 def _expressions(rows: DataFrame, key: Key) -> list[Any]:

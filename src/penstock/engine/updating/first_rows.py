@@ -17,6 +17,7 @@ from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.updating.buckets import partitions_of
+from penstock.engine.updating.colocation import reads_colocated
 from penstock.engine.updating.hashing import bucket_of
 from penstock.engine.updating.weighted import Weighted
 
@@ -49,18 +50,22 @@ def first_rows(
 ) -> Weighted:
     """Returns the first rows of each key of a window in a batch, with their order of arrival.
 
-    They are divided as the changes of an operator with the same key, for which Spark does not
-    divide them again.
+    Rows that come from no operator with state are divided as the changes of an operator with the
+    same key, so that Spark does not divide them again for it.
     """
     attributes = scala_items(changes.plan.output())
     plan, arrival = catalyst.with_column(changes.plan, monotonically_increasing_id(), "arrival")
     key = scala_items(window.partitionSpec())
-    bucket = bucket_of(catalyst, key, buckets)
-    keys = [bucket, *map(catalyst.column, key)]
-    divided = catalyst.frame(plan).repartition(partitions_of(catalyst.session, buckets), bucket)
+    keys = [catalyst.column(each) for each in key]
+    if not reads_colocated(plan):
+        bucket, partitions = (
+            bucket_of(catalyst, key, buckets),
+            partitions_of(catalyst.session, buckets),
+        )
+        plan = analyzed_plan(catalyst.frame(plan).repartition(partitions, bucket))
+        keys = [bucket, *keys]
     order = [_sorted(catalyst, each) for each in scala_items(window.orderSpec())]
     sorted_ = Window.partitionBy(*keys).orderBy(*order, catalyst.column(arrival))
-    plan = analyzed_plan(divided)
     plan, place = catalyst.with_column(plan, row_number().over(sorted_), "place")
     first = analyzed_plan(catalyst.frame(plan).where(catalyst.column(place) <= limit))
     return replace(changes, plan=catalyst.project(first, attributes))
