@@ -24,7 +24,8 @@ def colocated(rows: DataFrame, keys: Sequence[Key]) -> DataFrame:
 
     Rows with the same key must be in one partition. Two frames with keys of the same types must
     have the same key in partitions with the same number. Spark must not divide other rows in the
-    same way, as by its own hash: it has coalesced partitions for that, which no shuffle makes.
+    same way, as by its own hash: it has coalesced partitions for that, which no shuffle makes. Of
+    their bounds Spark uses only the number.
     """
     keys = [key for key in keys if key]
     if not keys:
@@ -32,13 +33,15 @@ def colocated(rows: DataFrame, keys: Sequence[Key]) -> DataFrame:
     catalyst, leaf = Catalyst(rows.sparkSession), analyzed_plan(rows)
     number = leaf.rdd().getNumPartitions()
     physical = catalyst.java.org.apache.spark.sql.catalyst.plans.physical
-    bounds = [physical.CoalescedBoundary(index, index + 1) for index in range(number)]
+    java = catalyst.java
+    bounds = java.java.util.Collections.nCopies(number, physical.CoalescedBoundary(0, 1))
+    bounds = java.org.apache.spark.api.python.PythonUtils.toSeq(bounds)
     partitionings = []
     for key in keys:
         hashed = physical.HashPartitioning(catalyst.sequence(_expressions(rows, key)), number)
-        partitionings.append(physical.CoalescedHashPartitioning(hashed, catalyst.sequence(bounds)))
+        partitionings.append(physical.CoalescedHashPartitioning(hashed, bounds))
     partitioning = physical.PartitioningCollection(catalyst.sequence(partitionings))
-    plan = catalyst.java.org.apache.spark.sql.execution.LogicalRDD(
+    plan = java.org.apache.spark.sql.execution.LogicalRDD(
         leaf.output(), leaf.rdd(), partitioning, leaf.outputOrdering(), leaf.isStreaming(),
         leaf.stream(), *scala_items(leaf.otherCopyArgs()),
     )  # fmt: skip
