@@ -21,7 +21,7 @@ from penstock.engine.updating.template import leaves_of, rdd_of, table_plan
 from penstock.engine.updating.versions import OperatorStateDirectory
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from penstock.plan.model import Plan
 
@@ -49,9 +49,15 @@ class Counting(UpdatingBatch):
 
     def affected_rows(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
-    ) -> tuple[AffectedFrame, bool]:
+    ) -> AffectedFrame:
         self.counts += [self._catalyst.frame(each.changes.plan).count() for each in inputs]
         return super().affected_rows(operator, inputs, replaces=replaces)
+
+
+def shuffles(frame: DataFrame) -> int:
+    """Returns the number of shuffles in the plan of a frame."""
+    java_frame: Any = frame._jdf
+    return str(java_frame.queryExecution().executedPlan().toString()).count("Exchange ")
 
 
 @dataclass
@@ -65,6 +71,8 @@ class Query:
     inserts: bool = True
     result: Counter[Row] = field(default_factory=Counter)
     counts: list[int] = field(default_factory=list)
+    shuffles: list[int] = field(default_factory=list)
+    adds_only: list[bool] = field(default_factory=list)
     batch: int = 0
 
     def apply(self, rows: Sequence[Row]) -> None:
@@ -81,7 +89,10 @@ class Query:
         only = frozenset([id_] if self.inserts else [])
         changed = IncrementalPlan(catalyst, {id_: weighted}, batch, "q", only).changes(template)
         output = [*scala_items(template.output()), changed.weight]
-        for *values, weight in catalyst.frame(catalyst.project(changed.plan, output)).collect():
+        frame = catalyst.frame(catalyst.project(changed.plan, output))
+        self.shuffles.append(shuffles(frame))
+        self.adds_only.append(changed.adds_only)
+        for *values, weight in frame.collect():
             self.result[tuple(values)] += weight
         batch.commit()
         batch.release()

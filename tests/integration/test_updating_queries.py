@@ -117,7 +117,7 @@ def compute(
     from penstock.engine.build import Builder
 
     session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")  # tasks cost more than rows
+    session.conf.set("spark.sql.shuffle.partitions", "2")  # tasks cost more than rows
     (directory / "p.yaml").write_text(pipeline())
     for name in "ab":
         (directory / name).mkdir(exist_ok=True)

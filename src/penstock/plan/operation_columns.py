@@ -116,7 +116,9 @@ def _keyed_rows(
         (rows,) = inputs.values()
         if node.kind == "transform":
             rows = KeyedRows(origin=rows.origin)
-    return replace(rows, key=declared, origin=declared) if declared else rows
+    key = declared or (rows.numbered if node.updating and not rows.key else ())
+    rows = replace(rows, numbered=())
+    return replace(rows, key=key, origin=key) if key else rows
 
 
 def _source_rows(node: Node, operation: str | None) -> KeyedRows:

@@ -16,7 +16,7 @@ class KeyedRows:
     come from, in the order of these changes: several rows may have one key. It is empty if the key
     is lost, and None if no key is known upstream. Without `keeps_changes` a change of the input may
     have no row in the output, other than by a condition of WHERE. Rows that are no stream are a
-    table.
+    table. `numbered` identifies a row if a window function reads all rows, not those of a batch.
     """
 
     columns: tuple[str, ...] | None = None
@@ -25,6 +25,7 @@ class KeyedRows:
     types: Mapping[str, str] = field(default_factory=dict)
     is_stream: bool = True
     keeps_changes: bool = True
+    numbered: tuple[str, ...] = ()
 
     @classmethod
     def by(cls, key: Sequence[str], columns: Sequence[str] | None = None) -> KeyedRows:
@@ -34,7 +35,7 @@ class KeyedRows:
     def lost(self) -> KeyedRows:
         """Returns the rows with columns of unknown content."""
         origin = None if self.origin is None else ()
-        return replace(self, columns=None, key=(), origin=origin, types={})
+        return replace(self, columns=None, key=(), origin=origin, types={}, numbered=())
 
     def rename(self, names: Mapping[str, str]) -> KeyedRows:
         """Returns the rows with new names of columns, by the old names in lower case."""
@@ -48,6 +49,7 @@ class KeyedRows:
             key=new(self.key),
             origin=None if self.origin is None else new(self.origin),
             types={names.get(name, name).lower(): type_ for name, type_ in self.types.items()},
+            numbered=new(self.numbered),
         )
 
     def without(self, columns: Iterable[str]) -> KeyedRows:
@@ -64,4 +66,5 @@ class KeyedRows:
             key=kept(self.key),
             origin=None if self.origin is None else kept(self.origin),
             types={name: type_ for name, type_ in self.types.items() if name not in left_out},
+            numbered=kept(self.numbered),
         )

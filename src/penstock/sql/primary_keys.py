@@ -12,6 +12,7 @@ from penstock.sql.facts import Facts, parse_facts
 from penstock.sql.group_keys import group_key
 from penstock.sql.keyed_rows import KeyedRows
 from penstock.sql.parsing import conjuncts
+from penstock.sql.row_numbers import is_first, numbered_key
 from penstock.sql.selected import Selected, read_selected
 
 _TESTED = ("SEMI", "ANTI")
@@ -83,10 +84,25 @@ def _selected_rows(facts: Facts, select: exp.Select, known: Mapping[str, KeyedRo
     if any(select is each for each in facts.aggregating_queries):
         key = () if selected.has_generators else group_key(select, selected)
         return KeyedRows(selected.columns, key, key, types, is_stream=bool(streams))
+    numbered = numbered_key(select, selected) or _kept_number(select, selected, rows)
     if len(streams) != 1 or from_ is None:
         origin = None if all(each.origin is None for each in rows) else ()
-        return KeyedRows(selected.columns, (), origin, is_stream=bool(streams))
-    return _kept_rows(select, selected, rows, streams[0], names)
+        merged = KeyedRows(selected.columns, (), origin, is_stream=bool(streams))
+        return replace(merged, numbered=numbered)
+    return replace(_kept_rows(select, selected, rows, streams[0], names), numbered=numbered)
+
+
+def _kept_number(
+    select: exp.Select, selected: Selected, rows: Sequence[KeyedRows]
+) -> tuple[str, ...]:
+    """Returns the columns with the row number of a subquery, without a number that is 1."""
+    if len(rows) != 1 or not rows[0].numbered:
+        return ()
+    if selected.has_generators or select.args.get("laterals"):
+        return ()
+    key = rows[0].numbered
+    key = key[:-1] if is_first(select, key[-1]) else key
+    return selected.find(0, key, {})
 
 
 def _kept_rows(

@@ -393,3 +393,44 @@ def test_changes_are_joined_with_a_lookup_table(tmp_path: Path, join: str, valid
     with pytest.raises(PenstockError, match="drops or repeats changes") as caught:
         app.plan(path)
     assert caught.value.hint == "Use LEFT JOIN, which keeps the changes of rows without a match."
+
+
+NUMBERED = "SELECT *, row_number() OVER (PARTITION BY other ORDER BY id) AS n FROM rows"
+
+
+@pytest.mark.parametrize(
+    ("scope", "sql", "key"),
+    [
+        ("stream", f"SELECT id, other FROM ({NUMBERED}) WHERE n <= 1", ("other",)),
+        ("stream", f"SELECT other, n FROM ({NUMBERED}) WHERE n <= 3", ("other", "n")),
+        ("batch", f"SELECT other FROM ({NUMBERED}) WHERE n <= 1", ()),
+    ],
+)
+def test_row_numbers_of_all_rows_are_a_primary_key(
+    tmp_path: Path, scope: str, sql: str, key: tuple[str, ...]
+) -> None:
+    transform = {"type": "sql", "scope": scope, "sql": sql}
+    node = plan_with_rows(tmp_path, transform, {}).nodes["kept"]
+    assert node.primary_key == key
+
+
+def test_row_numbers_of_a_batch_are_no_primary_key_of_an_updating_query(tmp_path: Path) -> None:
+    above = "SELECT other, n, count(*) OVER (PARTITION BY other) AS c FROM kept"
+    transform = {"type": "sql", "scope": "batch", "sql": NUMBERED}
+    plan = plan_with_rows(tmp_path, transform, {"above": {"type": "sql", "sql": above}})
+    assert plan.nodes["above"].updating
+    assert plan.nodes["above"].primary_key == ()
+
+
+def plan_with_rows(directory: Path, kept: dict[str, Any], above: dict[str, dict[str, Any]]) -> Plan:
+    """Returns a plan whose source has no primary key and no operations."""
+    spec: dict[str, Any] = {
+        "sources": {
+            "rows": {"type": "generate", "fields": {"id": "sequence", "other": "sequence"}}
+        },
+        "transforms": {"kept": kept, **above},
+        "sinks": {"out": {"from": next(iter(above), "kept"), "type": "blackhole"}},
+    }
+    path = directory / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    return app.plan(path)

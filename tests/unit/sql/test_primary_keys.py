@@ -18,6 +18,39 @@ RELATIONS = {
 }
 
 
+NUMBER = "row_number() OVER (PARTITION BY {} ORDER BY v) AS n"
+
+
+@pytest.mark.parametrize(
+    ("sql", "key"),
+    [
+        (f"SELECT *, {NUMBER.format('id, x')} FROM u", "id, x, n"),
+        (f"SELECT x, {NUMBER.format('u.x')} FROM u", "x, n"),
+        (f"SELECT id, {NUMBER.format('x')} FROM u", ""),
+        (f"SELECT x, id AS n, {NUMBER.format('x')} FROM u", ""),
+        (f"SELECT x, {NUMBER.format('upper(x)')} FROM u", ""),
+        (f"SELECT x, explode(tags) AS tag, {NUMBER.format('x')} FROM u", ""),
+        ("SELECT x, rank() OVER (PARTITION BY x ORDER BY v) AS n FROM u", ""),
+        (f"SELECT a.*, b.x AS y, {NUMBER.format('a.id')} FROM u a JOIN u b ON a.id = b.x", "id, n"),
+        (f"SELECT a.*, {NUMBER.format('b.id')} FROM u a JOIN u b ON a.id = b.x", ""),
+        (f"SELECT a.*, {NUMBER.format('id')} FROM u a JOIN u b ON a.id = b.x", ""),
+        (f"SELECT x FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE n <= 1", "x"),
+        (f"SELECT x AS y FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE 2 > n", "y"),
+        (f"SELECT x FROM (SELECT *, {NUMBER.format('x')} FROM u) q WHERE q.n = 1 AND id > 2", "x"),
+        (f"SELECT x FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE n <= 2", ""),
+        (f"SELECT x FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE n <= 1 OR id > 2", ""),
+        (f"SELECT x FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE n >= 1", ""),
+        (f"SELECT x, n FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE n < 4", "x, n"),
+        (f"SELECT id FROM (SELECT *, {NUMBER.format('x')} FROM u) WHERE n <= 1", ""),
+        (f"SELECT q.x FROM (SELECT *, {NUMBER.format('x')} FROM u) q JOIN u ON n = 1", ""),
+        (f"WITH q AS (SELECT *, {NUMBER.format('x')} FROM u) SELECT * FROM q", "x, n"),
+        (f"SELECT x, n FROM (SELECT x, {NUMBER.format('x')} FROM u) UNION ALL SELECT 1, 2", ""),
+    ],
+)
+def test_row_numbers(sql: str, key: str) -> None:
+    assert ", ".join(keyed_rows(parse_facts(sql), RELATIONS).numbered) == key
+
+
 @pytest.mark.parametrize("relation", ["u", "w"])
 @pytest.mark.parametrize(
     ("sql", "key", "origin"),

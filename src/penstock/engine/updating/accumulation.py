@@ -93,7 +93,8 @@ class Accumulation:
         partitions = partitions_of(self.catalyst.session, buckets)
         changes = changes.repartition(partitions, BUCKET)
         task = UpdateGroups(files, GroupMerge(self.partials.functions))
-        return StateStep.of(changes, task, schema)
+        key = tuple(f"{_GROUP}{index}" for index in range(len(self.keys)))
+        return StateStep.of(changes, task, schema, [key])
 
     @cached_property
     def _groups(self) -> DataFrame:
@@ -142,7 +143,8 @@ class Accumulation:
             replace_calls(item, results, self.catalyst)
             for item in scala_items(self.plan.aggregateExpressions())
         ]
-        return Weighted(self.catalyst.project(plan, [*items, weight]), weight)
+        plan = self.catalyst.project(plan, [*items, weight])
+        return Weighted(plan, weight, adds_only=not had_state)
 
     def _with_empty(self, affected: DataFrame, *, had_state: bool) -> DataFrame:
         """Returns the partial rows of an aggregate without groups, which always has a result."""

@@ -17,7 +17,7 @@ from penstock.engine.checkpoints.state_schema import OperatorSchema, different_s
 from penstock.engine.checkpoints.stream_state import has_timed_windows
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.buckets import buckets_of, rebucket
-from penstock.engine.updating.changelog import to_changes, to_weighted_rows
+from penstock.engine.updating.changelog import to_changes, to_inserts, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting, compute_all
 from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles
@@ -125,7 +125,10 @@ class UpdatingBatch:
         self._weighted[node.name] = frame
         if rows.inserts_only:
             self._inserts_only.add(node.name)
-        return to_changes(frame, node.primary_key, node.operation or OPERATION_COLUMN)
+        operation = node.operation or OPERATION_COLUMN
+        if rows.adds_only:
+            return to_inserts(frame, operation)
+        return to_changes(frame, node.primary_key, operation)
 
     def cache(self, rows: DataFrame) -> DataFrame:
         """Caches rows for the batch: all readers get the same rows, or all fail.
@@ -168,14 +171,14 @@ class UpdatingBatch:
         names = changes.columns
         attributes = scala_items(plan.output())
         key = [attributes[names.index(column)] for column in node.primary_key]
-        affected, _ = self.affected_rows(f"{node.name}-rows", [Input(input_, key)], replaces=True)
+        affected = self.affected_rows(f"{node.name}-rows", [Input(input_, key)], replaces=True)
         rows = affected.changes(0)
         return catalyst.frame(catalyst.project(rows.plan, [*attributes, rows.weight]))
 
     def affected_rows(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
-    ) -> tuple[AffectedFrame, bool]:
-        """Returns the rows of the keys that changes affect, and whether the operator had state.
+    ) -> AffectedFrame:
+        """Returns the rows of the keys that changes affect.
 
         With `replaces` columns may be added to a state: its rows have nulls in them. Raises
         StateError if the state has other columns.
@@ -189,14 +192,20 @@ class UpdatingBatch:
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         expiry = self._expiry(inputs, replaces=replaces)
         task = UpdateState(files, self.number, self.time, expiry, replaces)
-        affected = affected_rows(self._catalyst, inputs, task, self.version.buckets)
+        had_state = operator in self.version.chains
+        affected = affected_rows(self._catalyst, inputs, task, self.buckets, had_state=had_state)
         self._add(operator, files, affected.step)
-        return affected, operator in self.version.chains
+        return affected
 
     @property
     def expires(self) -> bool:
         """Whether rows expire."""
         return self.plan.spec.runtime.updating_ttl is not None
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets of keys."""
+        return self.version.buckets
 
     @property
     def is_empty(self) -> bool:
@@ -211,7 +220,7 @@ class UpdatingBatch:
         key, *_ = self._positions(operator, accumulation.schema)
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         accumulation = accumulation.arranged(key)
-        step = accumulation.affected_rows(files, self.version.buckets)
+        step = accumulation.affected_rows(files, self.buckets)
         self._add(operator, files, step)
         return accumulation.changes(step.rows, had_state=operator in self.version.chains)
 
@@ -220,7 +229,7 @@ class UpdatingBatch:
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         self._schemas[operator] = self.version.schemas[operator]
         task = step.task.of_batch(files, self.number, self.time)
-        repeated = StateStep.of(changes, task, step.output)
+        repeated = StateStep.of(changes, task, step.output, step.keys)
         self._add(operator, files, repeated)
         return repeated.rows
 

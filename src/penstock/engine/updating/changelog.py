@@ -10,6 +10,7 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.functions import (
     array_repeat,
+    col,
     count_if,
     explode,
     first,
@@ -19,8 +20,19 @@ from pyspark.sql.functions import (
     when,
 )
 from pyspark.sql.functions import sum as total
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
-from penstock.engine.catalyst.logical_plans import named
+from penstock.engine.catalyst.logical_plans import Catalyst, named
+from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, WEIGHT
 from penstock.sdk import Operation
@@ -29,6 +41,12 @@ from penstock.sdk.operations import OPERATION_COLUMN
 _ROW, _RANK, _REMOVED, _ADDED, _TIMES = (
     f"_penstock_{name}" for name in ("row", "rank", "removed", "added", "times")
 )
+_KEY = "_penstock_key_"
+_GROUPED = (
+    BinaryType, BooleanType, DateType, DecimalType, IntegralType, StringType, TimestampNTZType,
+    TimestampType,
+)  # fmt: skip
+"""The types of keys whose values are the same in all rows of a group."""
 
 
 def to_weighted_rows(rows: DataFrame, operation: str | None) -> DataFrame:
@@ -47,6 +65,26 @@ def as_inserts(rows: DataFrame, operation: str | None) -> DataFrame:
     return rows.withColumn(operation or OPERATION_COLUMN, lit(Operation.INSERT.value))
 
 
+def to_inserts(rows: DataFrame, operation: str) -> DataFrame:
+    """Returns weighted rows that are all added as `to_changes` does, with the same columns."""
+    values = [name for name in rows.columns if name != WEIGHT]
+    inserted = lit(Operation.INSERT.value).alias(operation)
+    return rows.select(*_nullable(rows, values), inserted)
+
+
+def _nullable(rows: DataFrame, names: Sequence[str]) -> list[Column]:
+    """Returns columns that can be null, in each batch, whether or not Spark knows a value."""
+    catalyst, columns = Catalyst(rows.sparkSession), []
+    attributes = scala_items(analyzed_plan(rows).output())
+    for field, attribute in zip(rows.schema.fields, attributes, strict=True):
+        if field.name in names:
+            nullable = (
+                attribute if field.nullable else catalyst.expressions.KnownNullable(attribute)
+            )
+            columns.append(catalyst.column(nullable).alias(field.name))
+    return columns
+
+
 def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> DataFrame:
     """Returns weighted rows as changes, with the operation as the last column.
 
@@ -54,15 +92,15 @@ def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> D
     and one with the same key that is added are an update: `ub` and `u`, one after the other in a
     partition.
     """
-    rows = _consolidate(rows)
     values = [name for name in rows.columns if name != WEIGHT]
+    present = [name for name in primary_key if name in values]
+    rows = _consolidate(rows, present)
     removed = named(WEIGHT) < 0
-    keys = [named(name) for name in primary_key if name in values]
+    keys = [named(name) for name in present]
     if not keys:
         code = when(removed, Operation.DELETE.value).otherwise(Operation.INSERT.value)
-        return rows.sortWithinPartitions(~removed).select(
-            *map(named, values), code.alias(operation)
-        )
+        ordered = rows.sortWithinPartitions(~removed)
+        return ordered.select(*_nullable(ordered, values), code.alias(operation))
     group = Window.partitionBy(*keys)
     order = Window.partitionBy(*keys).orderBy(~removed, _hashes(rows)[0])
     ranked = rows.select(
@@ -72,7 +110,7 @@ def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> D
         count_if(~removed).over(group).alias(_ADDED),
     )
     ranked = ranked.sortWithinPartitions(*keys, _RANK)
-    return ranked.select(*map(named, values), _operation(removed).alias(operation))
+    return ranked.select(*_nullable(ranked, values), _operation(removed).alias(operation))
 
 
 def _operation(removed: Column) -> Column:
@@ -91,9 +129,16 @@ def _hashes(rows: DataFrame) -> tuple[Column, Column]:
     return hashes([named(field.name) for field in fields], [field.dataType for field in fields])
 
 
-def _consolidate(rows: DataFrame) -> DataFrame:
-    """Returns each row as often as it is added, or retracted, in all."""
+def _consolidate(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Returns each row as often as it is added, or retracted, in all.
+
+    The rows of a key stay in one partition if they are in one. The values of a group are those of
+    its rows only for some types, so other keys are not grouped.
+    """
     values = [named(name) for name in rows.columns if name != WEIGHT]
+    types = {field.name: field.dataType for field in rows.schema.fields}
+    grouped = key if all(isinstance(types[name], _GROUPED) for name in key) else ()
+    columns = {name: f"{_KEY}{index}" for index, name in enumerate(grouped)}
     one, other = _hashes(rows)
     groups = (
         rows.select(
@@ -101,10 +146,17 @@ def _consolidate(rows: DataFrame) -> DataFrame:
             other.alias(HASH_2),
             struct(*values).alias(_ROW),
             WEIGHT,
+            *(named(name).alias(column) for name, column in columns.items()),
         )
-        .groupBy(HASH_1, HASH_2)
+        .groupBy(*columns.values(), HASH_1, HASH_2)
         .agg(first(_ROW).alias(_ROW), total(WEIGHT).alias(WEIGHT))
         .where(named(WEIGHT) != 0)
     )
     repeated = array_repeat(lit(0), absolute(named(WEIGHT)).cast("int"))
-    return groups.select(f"{_ROW}.*", WEIGHT, explode(repeated).alias(_TIMES)).drop(_TIMES)
+    row = col(_ROW)
+    found = [
+        (named(columns[name]) if name in columns else row.getField(name)).alias(name)
+        for name in rows.columns
+        if name != WEIGHT
+    ]
+    return groups.select(*found, WEIGHT, explode(repeated).alias(_TIMES)).drop(_TIMES)

@@ -7,6 +7,7 @@ gets there: it needs no state.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, Window
@@ -15,6 +16,9 @@ from pyspark.sql.functions import monotonically_increasing_id, row_number
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
+from penstock.engine.updating.buckets import partitions_of
+from penstock.engine.updating.colocation import reads_colocated
+from penstock.engine.updating.hashing import bucket_of
 from penstock.engine.updating.weighted import Weighted
 
 _MOST = 100
@@ -41,16 +45,30 @@ def limited_window(filter_: Any) -> tuple[int, int] | None:
     return (place, min(known)) if known else None
 
 
-def first_rows(catalyst: Catalyst, window: Any, changes: Weighted, limit: int) -> Weighted:
-    """Returns the first rows of each key of a window in a batch, with their order of arrival."""
+def first_rows(
+    catalyst: Catalyst, window: Any, changes: Weighted, limit: int, buckets: int
+) -> Weighted:
+    """Returns the first rows of each key of a window in a batch, with their order of arrival.
+
+    Rows that come from no operator with state are divided as the changes of an operator with the
+    same key, so that Spark does not divide them again for it.
+    """
     attributes = scala_items(changes.plan.output())
     plan, arrival = catalyst.with_column(changes.plan, monotonically_increasing_id(), "arrival")
-    keys = [catalyst.column(key) for key in scala_items(window.partitionSpec())]
+    key = scala_items(window.partitionSpec())
+    keys = [catalyst.column(each) for each in key]
+    if not reads_colocated(plan):
+        bucket, partitions = (
+            bucket_of(catalyst, key, buckets),
+            partitions_of(catalyst.session, buckets),
+        )
+        plan = analyzed_plan(catalyst.frame(plan).repartition(partitions, bucket))
+        keys = [bucket, *keys]
     order = [_sorted(catalyst, each) for each in scala_items(window.orderSpec())]
     sorted_ = Window.partitionBy(*keys).orderBy(*order, catalyst.column(arrival))
     plan, place = catalyst.with_column(plan, row_number().over(sorted_), "place")
     first = analyzed_plan(catalyst.frame(plan).where(catalyst.column(place) <= limit))
-    return Weighted(catalyst.project(first, attributes), changes.weight, changes.inserts_only)
+    return replace(changes, plan=catalyst.project(first, attributes))
 
 
 def _sorted(catalyst: Catalyst, order: Any) -> Column:
@@ -64,7 +82,8 @@ def _sorted(catalyst: Catalyst, order: Any) -> Column:
 def _place(window: Any) -> int | None:
     """Returns the ID of the row number that a window computes, if that is all it computes."""
     functions = scala_items(window.windowExpressions())
-    if len(functions) != 1 or not scala_items(window.orderSpec()):
+    parts = window.orderSpec(), window.partitionSpec()
+    if len(functions) != 1 or not all(map(scala_items, parts)):
         return None
     function = functions[0]
     while class_name(function) in ("Alias", "WindowExpression"):

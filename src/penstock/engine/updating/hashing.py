@@ -10,6 +10,7 @@ from pyspark.sql.functions import (
     array_sort,
     lit,
     map_entries,
+    pmod,
     schema_of_variant,
     size,
     to_json,
@@ -19,6 +20,7 @@ from pyspark.sql.functions import (
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.logical_plans import Catalyst
 
 _SEED = 7
 
@@ -38,6 +40,12 @@ def hashes(values: Sequence[Column], types: Sequence[DataType]) -> tuple[Column,
         for seed in (0, _SEED)
     )
     return xxhash64(*(one or [lit(0)])), xxhash64(lit(_SEED), *other)
+
+
+def bucket_of(catalyst: Catalyst, key: Sequence[Any], buckets: int) -> Column:
+    """Returns the bucket of a key, which consists of these expressions."""
+    values = [catalyst.column(expression) for expression in key]
+    return pmod(hashes(values, catalyst.types(key))[0], lit(buckets))
 
 
 def _digest(value: Column, type_: DataType, seed: int) -> Column:

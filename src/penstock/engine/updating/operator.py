@@ -20,6 +20,7 @@ from penstock.engine.checkpoints.state_schema import (
     stable_name,
 )
 from penstock.engine.updating.buckets import partitions_of
+from penstock.engine.updating.colocation import Key
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, WEIGHT
 from penstock.engine.updating.steps import StateStep
@@ -85,13 +86,15 @@ def whole_rows(changes: Weighted) -> Input:
 class AffectedFrame:
     """The rows of the keys that a batch affects: the output of `UpdateState`.
 
-    With `expires` rows are also removed because of their age.
+    With `expires` rows are also removed because of their age. Without `had_state` no rows were
+    there before the batch.
     """
 
     catalyst: Catalyst
     step: StateStep
     inputs: Sequence[Input]
     expires: bool = False
+    had_state: bool = True
 
     def rows(self, side: int, phases: Sequence[int]) -> Any:
         """Returns the plan of the rows of an input in these phases, without a weight."""
@@ -106,8 +109,10 @@ class AffectedFrame:
         plan, added = self.catalyst.with_column(plan, weight, WEIGHT)
         *values, _, _ = scala_items(plan.output())
         plan = self.catalyst.project(plan, [*values, added])
-        inserts_only = self.inputs[side].changes.inserts_only and not self.expires
-        return Weighted(plan, added, inserts_only)
+        changes = self.inputs[side].changes
+        inserts_only = changes.inserts_only and not self.expires
+        adds_only = not self.had_state or (changes.adds_only and not self.expires)
+        return Weighted(plan, added, inserts_only, adds_only)
 
     def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any], Any]:
         """Returns the plan of rows, their values with the IDs of the input, and their phase."""
@@ -131,6 +136,8 @@ def affected_rows(
     inputs: Sequence[Input],
     task: UpdateState,
     buckets: int,
+    *,
+    had_state: bool,
 ) -> AffectedFrame:
     """Returns the rows of all keys that the changes of the inputs affect.
 
@@ -154,8 +161,9 @@ def affected_rows(
             *(StructField(f"{VALUES}_{side}", type_) for side, type_ in enumerate(types)),
         ]
     )
-    step = StateStep.of(changes, task, output)
-    return AffectedFrame(catalyst, step, inputs, expires=task.expiry is not None)
+    keys = [_colocated_key(input_, side) for side, input_ in enumerate(inputs)]
+    step = StateStep.of(changes, task, output, keys)
+    return AffectedFrame(catalyst, step, inputs, task.expiry is not None, had_state)
 
 
 def _values(changes: Weighted) -> list[Any]:
@@ -163,6 +171,15 @@ def _values(changes: Weighted) -> list[Any]:
     assert changes.weight is not None
     weight = changes.weight.exprId()
     return [a for a in scala_items(changes.plan.output()) if not a.exprId().equals(weight)]
+
+
+def _colocated_key(input_: Input, side: int) -> Key:
+    """Returns the key of an input in the output of `UpdateState`; () if it is no columns of it."""
+    ids = [int(attribute.exprId().id()) for attribute in _values(input_.changes)]
+    if not all(class_name(part) == "AttributeReference" for part in input_.key):
+        return ()
+    places = [ids.index(int(part.exprId().id())) for part in input_.key]
+    return tuple(f"{VALUES}_{side}.c{place}" for place in places)
 
 
 def _value_type(catalyst: Catalyst, input_: Input) -> StructType:

@@ -8,6 +8,7 @@ after the batch, and as they were before. The rows of the second result are retr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -141,7 +142,7 @@ class IncrementalPlan:
         """
         if not changes.inserts_only:
             return changes
-        affected, _ = self._state.affected_rows(f"{self._operator()}-rows", [whole_rows(changes)])
+        affected = self._state.affected_rows(f"{self._operator()}-rows", [whole_rows(changes)])
         return affected.changes(0)
 
     def _over(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
@@ -149,13 +150,14 @@ class IncrementalPlan:
         changing = [child for child in children if not child.is_static]
         inputs = self._catalyst.sequence([child.plan for child in children])
         inserts_only = all(child.inserts_only for child in changing)
-        return Weighted(plan.withNewChildren(inputs), changing[0].weight, inserts_only)
+        adds_only = all(child.adds_only for child in changing)
+        return Weighted(plan.withNewChildren(inputs), changing[0].weight, inserts_only, adds_only)
 
     def _project(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         (child,) = children
         items = [*scala_items(plan.projectList()), child.weight]
         projected = self._catalyst.project(child.plan, items)
-        return Weighted(projected, child.weight, child.inserts_only)
+        return replace(child, plan=projected)
 
     def _expand(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         (child,) = children
@@ -165,7 +167,7 @@ class IncrementalPlan:
         ]
         output = sequence([*scala_items(plan.output()), child.weight])
         expanded = self._catalyst.plans.Expand(sequence(rows), output, child.plan)
-        return Weighted(expanded, child.weight, child.inserts_only)
+        return replace(child, plan=expanded)
 
     def _union(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         children = [self._inserted(child) for child in children]
@@ -177,7 +179,11 @@ class IncrementalPlan:
         ]
         merged = Weighted(plan.withNewChildren(self._catalyst.sequence(inputs)), None)
         weight = scala_items(merged.plan.output())[-1]
-        return Weighted(merged.plan, weight, all(child.inserts_only for child in children))
+        return Weighted(
+            merged.plan, weight,
+            inserts_only=all(child.inserts_only for child in children),
+            adds_only=all(child.adds_only for child in children),
+        )  # fmt: skip
 
     def _aggregate(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         groups = scala_items(plan.groupingExpressions())
@@ -192,7 +198,7 @@ class IncrementalPlan:
         places = [int(each.exprId().id()) for each in scala_items(plan.windowExpressions())]
         last = self._last_places.pop(places[0], None)
         if last is not None and changes.inserts_only:
-            changes = first_rows(self._catalyst, plan, changes, last)
+            changes = first_rows(self._catalyst, plan, changes, last, self._state.buckets)
         return self._recompute(plan, plan, [Input(changes, key)])
 
     def _limit(self, plan: Any) -> Weighted:
@@ -209,14 +215,12 @@ class IncrementalPlan:
         The operators are from `plan` down to `bottom`, whose inputs are replaced; a bottom that is
         not an operator of `plan` itself is replaced as a whole.
         """
-        affected, had_state = self._state.affected_rows(self._operator(), inputs)
-        return self._difference(plan, bottom, affected, had_state=had_state)
+        affected = self._state.affected_rows(self._operator(), inputs)
+        return self._difference(plan, bottom, affected)
 
-    def _difference(
-        self, plan: Any, bottom: Any, affected: AffectedFrame, *, had_state: bool
-    ) -> Weighted:
+    def _difference(self, plan: Any, bottom: Any, affected: AffectedFrame) -> Weighted:
         after = signed(self._catalyst, self._apply(plan, bottom, affected, AFTER), 1)
-        if not had_state:
+        if not affected.had_state:
             return after
         before = signed(self._catalyst, self._apply(plan, bottom, affected, BEFORE), -1)
         return union(self._catalyst, after, before, scala_items(plan.output()))
@@ -242,11 +246,13 @@ class IncrementalPlan:
         left_key = scala_items(found.get()._2()) if found.isDefined() else []
         right_key = scala_items(found.get()._3()) if found.isDefined() else []
         inputs = [Input(left, left_key), Input(right, right_key)]
-        affected, had_state = self._state.affected_rows(self._operator(), inputs)
+        affected = self._state.affected_rows(self._operator(), inputs)
         if kind not in ("Cross", "Inner"):
-            return self._difference(plan, plan, affected, had_state=had_state)
+            return self._difference(plan, plan, affected)
         changed = [affected.changes(side) for side in (0, 1)]
         new_left = self._over(plan, [changed[0], Weighted(affected.rows(1, AFTER), None)])
+        if not affected.had_state:
+            return new_left
         new_right = self._over(plan, [Weighted(affected.rows(0, BEFORE), None), changed[1]])
         return union(self._catalyst, new_left, new_right, scala_items(plan.output()))
 

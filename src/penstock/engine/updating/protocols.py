@@ -25,11 +25,15 @@ class State(Protocol):
         """Whether rows expire in the first operator that keeps them."""
 
     @property
+    def buckets(self) -> int:
+        """The number of buckets of keys."""
+
+    @property
     def is_empty(self) -> bool:
         """Whether no batch was computed before."""
 
-    def affected_rows(self, operator: str, inputs: Sequence[Input]) -> tuple[AffectedFrame, bool]:
-        """Returns the rows of the keys that changes affect, and whether the operator had state."""
+    def affected_rows(self, operator: str, inputs: Sequence[Input]) -> AffectedFrame:
+        """Returns the rows of the keys that changes affect."""
 
     def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
         """Returns the changes of an aggregate that accumulates."""

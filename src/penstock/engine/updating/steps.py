@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from penstock.engine.updating.checkpoint import checkpoint
+from penstock.engine.updating.colocation import Key, colocated
 from penstock.engine.updating.files import BucketFiles
 
 
@@ -26,15 +27,21 @@ class StateTask(Protocol):
 
 @dataclass(frozen=True)
 class StateStep:
-    """An operator with state in a batch. The computation of `rows` writes its state."""
+    """An operator with state in a batch. The computation of `rows` writes its state.
+
+    The rows of each of the `keys` are in one partition.
+    """
 
     changes: DataFrame
     task: StateTask
     output: StructType
+    keys: Sequence[Key]
     rows: DataFrame
 
     @classmethod
-    def of(cls, changes: DataFrame, task: StateTask, output: StructType) -> StateStep:
+    def of(
+        cls, changes: DataFrame, task: StateTask, output: StructType, keys: Sequence[Key]
+    ) -> StateStep:
         """Returns the step of a task for changes. Reads no data."""
-        rows = checkpoint(changes.mapInArrow(task, output))
-        return cls(changes, task, output, rows)
+        rows = colocated(checkpoint(changes.mapInArrow(task, output)), keys)
+        return cls(changes, task, output, keys, rows)

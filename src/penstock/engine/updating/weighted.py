@@ -23,12 +23,13 @@ from penstock.engine.updating.rows import WEIGHT
 class Weighted:
     """A weighted plan. Without a weight, the rows are those of a static table.
 
-    With `inserts_only` no batch takes rows back.
+    With `inserts_only` no batch takes rows back, with `adds_only` this batch takes none back.
     """
 
     plan: Any
     weight: Any | None
     inserts_only: bool = False
+    adds_only: bool = False
 
     @property
     def is_static(self) -> bool:
@@ -44,7 +45,8 @@ def weighted_leaf(
     *columns, weight = scala_items(plan.output())
     targets = scala_items(leaf.output())
     named = catalyst.rename(columns, targets)
-    return Weighted(catalyst.project(plan, [*named, weight]), weight, inserts_only)
+    plan = catalyst.project(plan, [*named, weight])
+    return Weighted(plan, weight, inserts_only, adds_only=inserts_only)
 
 
 def union(catalyst: Catalyst, first: Weighted, second: Weighted, output: Sequence[Any]) -> Weighted:
@@ -54,10 +56,11 @@ def union(catalyst: Catalyst, first: Weighted, second: Weighted, output: Sequenc
     other = catalyst.frame(catalyst.project(second.plan, [*output, second.weight]))
     other = analyzed_plan(other.toDF(*names, WEIGHT))
     plan = catalyst.plans.Union(catalyst.sequence([one, other]), False, False)
-    return Weighted(plan, first.weight, first.inserts_only and second.inserts_only)
+    inserts_only = first.inserts_only and second.inserts_only
+    return Weighted(plan, first.weight, inserts_only, first.adds_only and second.adds_only)
 
 
 def signed(catalyst: Catalyst, plan: Any, sign: int) -> Weighted:
     """Returns a plan whose rows are all added (1) or all retracted (-1)."""
     plan, weight = catalyst.with_column(plan, lit(sign), WEIGHT)
-    return Weighted(plan, weight)
+    return Weighted(plan, weight, adds_only=sign > 0)
