@@ -135,7 +135,7 @@ class Zygote:
             if child is not None:
                 code = os.waitstatus_to_exitcode(status)
                 with contextlib.suppress(OSError):
-                    child.connection.sendall(bytes([code if code >= 0 else 128 - code]))
+                    child.connection.sendall(b"%d\n" % (code if code >= 0 else 128 - code))
                 child.connection.close()
 
     def _kill_late(self) -> None:
