@@ -34,6 +34,9 @@ class StandInRuns:
         code = stand_in_run.perform(file, log, request.run, connections, fresh=request.fresh)
         return RunEnd(code)
 
+    def cancel(self, run: str) -> None:
+        """Does nothing: the start waits until the end of the host."""
+
     def stop(self) -> None:
         """Does nothing: the runs end by their state directories."""
 

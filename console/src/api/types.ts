@@ -26,7 +26,7 @@ export interface Summary {
   lag: number | null;
   dead_letters: number;
   share: string | null;
-  ejected: boolean;
+  ejected: string | null;
 }
 export interface Problem {
   code: string;

@@ -32,9 +32,10 @@ export function PipelineHeader({ pipeline, errors }: { pipeline: Summary; errors
         <Fact label="Lag">{pipeline.lag === null ? "–" : count(pipeline.lag)}</Fact>
         <Fact label="Dead letters">{count(pipeline.dead_letters)}</Fact>
         <Fact label="Version">{pipeline.version === null ? "–" : `v${pipeline.version}`}{pipeline.changed && <Link href={`/pipelines/${pipeline.id}/editor`} className={classes.changed}>file changed</Link>}</Fact>
-        {pipeline.share !== null && <Fact label="Share">{pipeline.share}{pipeline.ejected && " (runs alone)"}</Fact>}
+        {pipeline.share !== null && <Fact label="Share">{pipeline.share}{pipeline.ejected !== null && " (runs alone)"}</Fact>}
         <Fact label="File"><span className="mono">{pipeline.file}</span></Fact>
       </dl>
+      {pipeline.ejected !== null && <Notice tone="warn" title={pipeline.ejected} />}
       {health.reason && <Reason health={health} id={pipeline.id} />}
       {!health.reason && errors[0] && !isUnhealthy(health.state) && (
         <Notice tone={tone("failed")} title={errors[0].message}>

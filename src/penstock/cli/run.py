@@ -21,6 +21,7 @@ from penstock.cli.options import (
     Strict,
     with_functions,
 )
+from penstock.core.deferred_pandas import defer_pandas
 from penstock.core.errors import OutputClosed, PenstockError, PlanError, UserError
 from penstock.core.run_id import given_run_id
 from penstock.core.text import plural
@@ -135,6 +136,7 @@ def run(
     if master is not None:
         overrides = (*overrides, f"runtime.master={master}")
     plan = app.plan(files, overrides=overrides)
+    defer_pandas()
     logged = log is not None or log_file is not None
     if not logged and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
         view: LiveView | LogView = _live_view(plan, files)

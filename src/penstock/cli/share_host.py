@@ -17,6 +17,7 @@ from typing import Any
 from penstock import app
 from penstock.cli.log_view import LogView, log_error
 from penstock.core import log
+from penstock.core.deferred_pandas import defer_pandas
 from penstock.core.error_report import format_error
 from penstock.core.errors import Bug, PenstockError, flatten_errors
 from penstock.core.exits import exception_text
@@ -37,12 +38,20 @@ class SharedRuns:
     def __init__(self, share: str, spark_log: Path) -> None:
         self._spark, self._modules = SharedSpark(share, spark_log), LoadedModules(share)
         self._handles: set[RunHandle] = set()
+        self._cancelled: set[str] = set()
         self._stopping = False
 
     @property
     def broken(self) -> bool:
         """Whether Spark has ended by itself or was killed."""
         return self._spark.broken
+
+    def cancel(self, run: str) -> None:
+        """Ends a run that has not locked its state as soon as its thread continues."""
+        self._cancelled.add(run)
+        for handle in list(self._handles):
+            if handle.id == run:
+                handle.stop()
 
     def stop(self) -> None:
         """Stops all runs after their batches, or at once when called again."""
@@ -81,7 +90,7 @@ class SharedRuns:
         handle = RunHandle(plan, view.log, request.run)
         self._handles.add(handle)
         try:
-            if self._stopping:
+            if self._stopping or request.run in self._cancelled:
                 return 0
             with self._spark.used(plan.spec.runtime, request.file), view:
                 Run(handle, options).run(None)
@@ -103,6 +112,7 @@ def _bug(error: Exception) -> Bug:
 
 def main(words: list[str]) -> int:
     """Runs the host of a share."""
+    defer_pandas()
     share, directory, logs = words[0], Path(words[1]), Path(words[2])
     runs = SharedRuns(share, logs / "spark.log")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _PACKAGES = "spark.jars.packages"
+_WITH_PANDAS = frozenset({"handlers", "python", "threshold"})
+"""The transforms that run code of users, or keep states by Spark's interface of pandas."""
 _STARTUP = ("master", "packages", "memory", "java")
 """The settings of a file that apply at the start of Spark only."""
 
@@ -53,10 +56,18 @@ def session(
             total=binary_size_text(chosen.memory.total),
         )  # fmt: skip
     settings = session_settings(plan.spec.runtime, chosen, log_file, length)
+    settings = replace(settings, pandas=may_use_pandas(plan))
     with start_session(settings) as spark:
         if not is_local(spark):
             set_partitions(spark, settings.conf, log)
         yield spark
+
+
+def may_use_pandas(plan: Plan) -> bool:
+    """Returns whether tasks of the plan may use pandas: in code of users, or to keep states."""
+    return bool(plan.functions) or any(
+        node.spec.type in _WITH_PANDAS for node in plan.nodes.values()
+    )
 
 
 def attach_to(spark: SparkSession, plan: Plan, log: Log) -> None:

@@ -17,7 +17,7 @@ from penstock.runtime.state.status import FinishedRun
 from penstock.server.catalog import Catalog, CatalogEntry
 from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
-from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline, Version
+from penstock.server.store.pipelines import EJECTED, Pipelines, Start, StoredPipeline, Version
 from penstock.server.supervision.run_log import LogFilter, read_log
 from penstock.server.supervision.supervised import Supervised
 from penstock.server.supervision.supervisor import Supervisor
@@ -28,8 +28,8 @@ class Summary:
     """A pipeline in a list. `changed` is whether its file differs from the applied version.
 
     `active` is whether a run has the lock of the state directory. `share` is the name of the share
-    in the file, and `ejected` whether the pipeline runs alone, because it has ended the process of
-    the share.
+    in the file. `ejected` is the reason for which the pipeline runs alone nevertheless, and null in
+    its share.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Summary:
     dead_letters: int
     active: bool
     share: str | None
-    ejected: bool
+    ejected: str | None
 
 
 class Views:
@@ -175,7 +175,7 @@ class Views:
             pipeline.version, bool(entry and pipeline.digest and entry.digest != pipeline.digest),
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
             sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0, running,
-            entry.share if entry else None, bool(supervised and supervised.ejected),
+            entry.share if entry else None, EJECTED if pipeline.ejected else None,
         )  # fmt: skip
 
     def _shown(self, file: str) -> str:

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import pytest
 
+from penstock import app
+from penstock.cli.share_host import SharedRuns
 from penstock.core.errors import PenstockError, UserError
 from penstock.engine.spark_session import session as session_module
 from penstock.engine.spark_session.session import session
@@ -24,9 +26,15 @@ from penstock.runtime.sharing.directory import HostDirectory, Request, RunEnd
 from penstock.runtime.sharing.host import Host
 from penstock.runtime.sharing.modules import LoadedModules
 from penstock.runtime.sharing.spark import SharedSpark, differences
+from penstock.runtime.state.directory import StateDirectory
 from penstock.spec.runtime_models import Runtime
 
 PARTITIONS = "spark.sql.shuffle.partitions"
+PIPELINE = """
+name: a
+sources: {rows: {type: generate, fields: {id: sequence}}}
+sinks: {out: {type: blackhole, from: rows}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -157,6 +165,7 @@ class Recorded:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.ends: dict[str, RunEnd] = {}
+        self.cancelled: list[str] = []
         self.stopped = threading.Event()
 
     def perform(self, request: Request) -> RunEnd:
@@ -164,6 +173,9 @@ class Recorded:
         if request.run not in self.ends:
             self.stopped.wait(60)
         return self.ends.get(request.run, RunEnd(0))
+
+    def cancel(self, run: str) -> None:
+        self.cancelled.append(run)
 
     def stop(self) -> None:
         self.stopped.set()
@@ -178,6 +190,38 @@ def hosted(tmp_path: Path) -> Iterator[tuple[HostDirectory, Host, Recorded]]:
 
 
 Hosted = tuple[HostDirectory, Host, Recorded]
+
+
+def test_a_cancelled_start_ends_without_its_thread(hosted: Hosted) -> None:
+    """The thread of the start does not keep the host running, and writes no end afterwards."""
+    directory, host, runs = hosted
+    assert directory.send(Request("one", "a.yaml", "log"))
+    serving = threading.Thread(target=host.serve)
+    serving.start()
+    directory.cancel("one")
+    serving.join(60)
+    assert not serving.is_alive()
+    assert runs.cancelled == ["one"]
+    assert directory.end_of("one") == RunEnd(exit_code=1)
+    directory.forget("one")
+    (thread,) = [each for each in threading.enumerate() if each.name == "run-one"]
+    runs.stop()
+    thread.join(60)
+    assert not directory.has("one") and not directory.is_cancelled("one")
+    directory.remove_if_unused()
+    assert not directory.root.exists()
+
+
+def test_a_cancelled_start_does_not_use_spark(tmp_path: Path) -> None:
+    """Its thread may continue after the cancellation, when another process runs the pipeline."""
+    file = tmp_path / "a.yaml"
+    file.write_text(PIPELINE)
+    runs = SharedRuns("team", tmp_path / "spark.log")
+    runs.cancel("one")
+    end = runs.perform(Request("one", str(file), str(tmp_path / "log")))
+    assert end == RunEnd(exit_code=0)
+    assert StateDirectory(app.plan(file).state).owner() is None
+    assert not (tmp_path / "spark.log").exists()
 
 
 def test_a_host_ends_after_its_last_run(hosted: Hosted) -> None:

@@ -13,6 +13,7 @@ from penstock.runtime.sharing.directory import HostDirectory, Request
 from penstock.runtime.state.directory import StateDirectory
 from penstock.server.settings import Settings
 from penstock.server.store.pipelines import Start
+from penstock.server.supervision import supervised
 from penstock.server.supervision.run_process import new_run_id
 from penstock.server.supervision.shared_runs import Hosts, SharedRun
 from penstock.server.supervision.supervised import in_first_batch
@@ -85,9 +86,12 @@ def test_pipelines_of_a_share_have_one_process(
 
 
 def test_the_end_of_the_process_ends_all_its_pipelines(
-    console: Console, pipeline_directory: Path
+    open_console: OpenConsole, pipeline_directory: Path
 ) -> None:
-    """They start again. A pipeline that ends its process twice runs alone afterwards."""
+    """They start again. A pipeline that ends its process twice runs alone afterwards, until a user
+    starts it; a restart of the server does not return it.
+    """
+    console = open_console()
     (cafe,) = started(console, "cafe")
     behave(pipeline_directory, "ending", "bar")
     start(console, "bar")
@@ -104,10 +108,55 @@ def test_the_end_of_the_process_ends_all_its_pipelines(
     runs = console.get(f"pipelines/{console.id('cafe')}/runs")
     assert {run["ending"] for run in runs[1:]} == {"killed"}
 
+    console = open_console()
     console.post(f"pipelines/{console.id('bar')}/stop")
     console.await_health("stopped", name="bar")
-    assert started(console, "bar") == [process(console, "cafe")]
-    assert not console.get(f"pipelines/{console.id('bar')}")["ejected"]
+    assert "runs alone" in console.get(f"pipelines/{console.id('bar')}")["ejected"]
+    assert started(console, "bar") == [running(console, "cafe")]
+    assert console.get(f"pipelines/{console.id('bar')}")["ejected"] is None
+
+
+def test_a_start_that_hangs_ends_alone(
+    console: Console, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch,
+    server_settings: Settings,
+) -> None:  # fmt: skip
+    """Its host continues with the other pipelines, and ends with the last of them."""
+    (cafe,) = started(console, "cafe")
+    monkeypatch.setattr(supervised, "START_SECONDS", 1)
+    behave(pipeline_directory, "run 3600", "bar")
+    start(console, "bar")
+    failed = console.await_health("retrying", name="bar")
+    monkeypatch.setattr(supervised, "START_SECONDS", 60)
+    behave(pipeline_directory, "run", "bar")
+    assert failed["reason"]["code"] == "run-not-started"
+    assert "locked" in failed["reason"]["message"]
+    assert running(console, "cafe") == cafe
+
+    assert running(console, "bar") == cafe
+    for name in ("bar", "cafe"):
+        console.post(f"pipelines/{console.id(name)}/stop")
+        console.await_health("stopped", name=name)
+    hosts = server_settings.share_hosts
+    wait_for(lambda: not list(hosts.iterdir()), lambda: "the host remains")
+
+
+def test_a_written_batch_ends_the_count_of_failed_starts(console: Console) -> None:
+    """Two starts that failed for reasons of others, days apart, do not eject a pipeline."""
+    start(console, "bar")
+    running(console, "bar")
+    pipelines, id = console.server.parts.views._pipelines, console.id("bar")
+    pipelines.add_failed_start(id, pipelines.get(id).wished_at)
+    wait_for(lambda: pipelines.get(id).failed_starts == 0, lambda: "one failed start remains")
+
+
+def test_a_new_version_returns_a_pipeline_to_its_share(console: Console) -> None:
+    pipelines, id = console.server.parts.views._pipelines, console.id("bar")
+    for _ in range(2):
+        pipelines.add_failed_start(id, pipelines.get(id).wished_at)
+    assert pipelines.get(id).ejected
+    with pipelines.new_version(id, "", "ann", ""):
+        pass
+    assert not pipelines.get(id).ejected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas import functions
 from pyspark.sql.types import StructType
+
+from penstock.core.deferred_pandas import is_deferred
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -21,6 +24,12 @@ class _Renamed:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self.function(batch.rename_columns(self.names) for batch in batches)
+
+
+def omit_check_of_pandas() -> None:
+    """Omits the check of PySpark for pandas, which `mapInArrow` does not use, if it is deferred."""
+    if is_deferred():
+        vars(functions)["require_minimum_pandas_version"] = lambda: None
 
 
 def map_in_arrow(frame: DataFrame, function: BatchFunction, schema: StructType | str) -> DataFrame:

@@ -31,6 +31,10 @@ UNUSED_AFTER = 30 * 86400.0
 RETRY_AFTER = 3600.0
 
 _OWN_ARCHIVE = ("-Xshare", "-XX:SharedArchiveFile", "-XX:AOT", "-javaagent", "-agent")
+_IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+"""The archive at the address of its build: JVMs share its pages, and read only those that they use.
+By default Java relocates it, which makes all pages private, as it also does if the address is used.
+"""
 _STREAMING = "/MicroBatchExecution id:"
 _GENERATED = "/GeneratedClass"
 _DIGEST = re.compile(r"[0-9a-f]{24}")
@@ -131,7 +135,11 @@ class ClassCache:
     def flags(self) -> list[str]:
         flags = []
         if self._used:
-            flags += [f"-XX:SharedArchiveFile={self._directory.archive}", "-Xshare:auto"]
+            flags += [
+                f"-XX:SharedArchiveFile={self._directory.archive}",
+                "-Xshare:auto",
+                *_IN_PLACE,
+            ]
         if self._records:
             flags.append(f"-XX:DumpLoadedClassList={self._list}")
         return flags

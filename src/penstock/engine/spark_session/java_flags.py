@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -26,6 +27,14 @@ _STACK = "16m"
 """The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
 _SMALL_HEAP = 4 * 2**30
 """Below this size the serial collector takes a fifth less CPU than G1."""
+_SMALL_YOUNG = "-XX:NewSize=64m"
+"""Half of the young generation of Java: a run that waits for rows keeps all of it in memory. It
+grows with the heap. Runs that end have the size of Java, with which they collect less often.
+"""
+_PERIODIC = "-XX:G1PeriodicGCInterval=60000"
+"""A collection in each minute without another one returns the unused heap of an idle run."""
+_TRIM = "-XX:TrimNativeHeapInterval=10000"
+"""Memory that the compilers have freed returns to the system."""
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 _OPENED = (
@@ -63,6 +72,14 @@ def spark_flags(java: Java) -> list[str]:
 def heap_flags(heap: int) -> list[str]:
     """Returns the flags for a heap of this size: its collector and the stacks of threads."""
     return [f"-XX:+Use{'Serial' if heap < _SMALL_HEAP else 'G1'}GC", f"-Xss{_STACK}"]
+
+
+def idle_flags(java: Java, heap: int) -> list[str]:
+    """Returns the flags for a run without end, which is idle most of the time."""
+    flags = [_SMALL_YOUNG if heap < _SMALL_HEAP else _PERIODIC]
+    if java.major >= 22 and sys.platform == "linux":
+        flags.append(_TRIM)
+    return flags
 
 
 def executor_flags(conf: Mapping[str, str], is_quick: bool) -> list[str]:

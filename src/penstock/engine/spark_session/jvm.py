@@ -21,7 +21,13 @@ from penstock.core.java import Choice, spark_home
 from penstock.core.units import byte_count
 from penstock.engine.spark_session.classcache import ClassCache
 from penstock.engine.spark_session.descriptors import require_descriptors
-from penstock.engine.spark_session.java_flags import LATE, QUICK, heap_flags, spark_flags
+from penstock.engine.spark_session.java_flags import (
+    LATE,
+    QUICK,
+    heap_flags,
+    idle_flags,
+    spark_flags,
+)
 from penstock.engine.spark_session.jvm_log import log_settings
 from penstock.engine.workers.scratch import Scratch
 
@@ -155,6 +161,8 @@ class Jvm:
         heap = options.conf.get("spark.driver.memory", options.heap)
         flags = [f"-Xmx{byte_count(heap) // 2**20}m", *_COMPILERS[options.length]]
         flags += heap_flags(byte_count(heap))
+        if options.length == "endless":
+            flags += idle_flags(self._java, byte_count(heap))
         flags += spark_flags(self._java)
         flags += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
         flags += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.core.deferred_pandas import hidden_pandas
 from penstock.core.errors import PenstockError
 from penstock.engine.spark_session.jvm import Jvm, JvmOptions
 from penstock.engine.spark_session.settings import SessionSettings
@@ -79,7 +80,7 @@ class _RunningSession:
         configured = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
         if settings.local:
             if settings.warm and configured in (None, sys.executable):
-                self._warm = WarmPython.start()
+                self._warm = WarmPython.start(pandas=settings.pandas)
                 configured = str(self._warm.launcher)
             driver = str(self._warm.launcher) if self._warm else sys.executable
             return {"PYSPARK_PYTHON": configured or driver, "PYSPARK_DRIVER_PYTHON": driver}
@@ -87,13 +88,14 @@ class _RunningSession:
         python = {"PYSPARK_PYTHON": worker, "PYSPARK_DRIVER_PYTHON": sys.executable}
         if Path(worker).name != worker:
             return python
-        self._warm = WarmPython.start()
+        self._warm = WarmPython.start(pandas=settings.pandas)
         python["PATH"] = os.pathsep.join([self._warm.directory_of(worker), os.environ["PATH"]])
         return python
 
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
+        from penstock.engine.catalyst.arrow_map import omit_check_of_pandas
         from penstock.engine.catalyst.java_arguments import pass_plain_values
         from penstock.engine.catalyst.java_methods import share_methods
         from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
@@ -107,8 +109,11 @@ class _RunningSession:
         builder = SparkSession.Builder()
         for key, value in conf.items():
             builder.config(key, value)
-        with _environment({**self._jvm.await_gateway(), **self._python}):
+        environment = {**self._jvm.await_gateway(), **self._python}
+        # A converter of PySpark imports its test tools, and these import pandas.
+        with _environment(environment), hidden_pandas():
             session = builder.getOrCreate()
+        omit_check_of_pandas()
         keep_classes_of_pyspark(session)
         pass_plain_values(session)
         release_together(session)

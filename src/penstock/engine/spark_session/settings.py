@@ -68,7 +68,10 @@ LOCAL_SETTINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """Settings of a session. `conf` overrides all defaults."""
+    """Settings of a session. `conf` overrides all defaults.
+
+    With `pandas` the workers have pandas at their start; without it they import pandas when used.
+    """
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -77,6 +80,7 @@ class SessionSettings:
     log_file: Path | None = None
     warm: bool = True
     heap: str = "1g"
+    pandas: bool = True
 
     @property
     def effective_master(self) -> str:

@@ -29,10 +29,10 @@ class WarmPython:
     """The warm process. The warm process and its children end with this process.
 
     `launcher` is the program that Spark starts as Python on the driver's machine. Executors of a
-    cluster start Python themselves.
+    cluster start Python themselves. With `pandas` its children share pandas.
     """
 
-    def __init__(self, log: Path | None = None) -> None:
+    def __init__(self, log: Path | None = None, *, pandas: bool = True) -> None:
         self._scratch = Scratch()
         address = self._scratch.path / "warm"
         self.launcher = self._scratch.path / "python"
@@ -42,12 +42,12 @@ class WarmPython:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(str(address))
             listener.listen(128)
-            self._process = self._spawn(listener, log)
+            self._process = self._spawn(listener, log, pandas)
 
     @classmethod
-    def start(cls, log: Path | None = None) -> WarmPython:
+    def start(cls, log: Path | None = None, *, pandas: bool = True) -> WarmPython:
         """Starts the process without waiting. Early requests wait in its socket."""
-        return cls(log)
+        return cls(log, pandas=pandas)
 
     def directory_of(self, name: str) -> str:
         """Returns a directory in which a program of this name is the launcher."""
@@ -82,11 +82,20 @@ class WarmPython:
     ) -> None:
         self.stop()
 
-    def _spawn(self, listener: socket.socket, log: Path | None) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self, listener: socket.socket, log: Path | None, pandas: bool
+    ) -> subprocess.Popen[bytes]:
         environment = {"PYTHONHASHSEED": "0", **os.environ, **SINGLE_THREADED}
         with (log or Path(os.devnull)).open("ab") as output:
             return subprocess.Popen(
-                [sys.executable, "-c", _RUN, zygote.__file__, str(listener.fileno())],
+                [
+                    sys.executable,
+                    "-c",
+                    _RUN,
+                    zygote.__file__,
+                    str(listener.fileno()),
+                    *(["pandas"] if pandas else []),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,

@@ -10,9 +10,10 @@ import pkgutil
 import random
 import sys
 
+from penstock.core.deferred_pandas import defer_pandas
+
 PYTHON = (
     "numpy",
-    "pandas",
     "pyarrow",
     "pyarrow.compute",
     "pyarrow.json",
@@ -55,16 +56,19 @@ _GARBAGE = 50_000
 _is_done = False
 
 
-def preload() -> None:
+def preload(*, pandas: bool = True) -> None:
     """Imports the modules of workers, and prepares this process for forks.
 
+    Without `pandas` a worker imports pandas when a function of the pipeline or of Spark uses it.
     A module that fails is left to the worker. Does nothing in a process that has done so, or in a
     fork of it.
     """
     global _is_done
     if _is_done:
         return
-    names = [*PYTHON, *PENSTOCK]
+    if not pandas:
+        defer_pandas()
+    names = [*(["pandas"] if pandas else []), *PYTHON, *PENSTOCK]
     for package in ALL_OF:
         with contextlib.suppress(Exception):
             modules = pkgutil.iter_modules(importlib.import_module(package).__path__, package + ".")

@@ -1,8 +1,8 @@
 """Zygote: a process that imports all modules of workers once and forks workers on request.
 
-`WarmPython` runs this file with the number of a listening socket as argument and a pipe as standard
-input. When the pipe closes, the process ends its children and itself. The process is
-single-threaded, because a fork copies one thread only.
+`WarmPython` runs this file with the number of a listening socket as argument, followed by `pandas`
+if workers are to share pandas, and a pipe as standard input. When the pipe closes, the process ends
+its children and itself. The process is single-threaded, because a fork copies one thread only.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Zygote:
             if child is not None:
                 code = os.waitstatus_to_exitcode(status)
                 with contextlib.suppress(OSError):
-                    child.connection.sendall(bytes([code if code >= 0 else 128 - code]))
+                    child.connection.sendall(b"%d\n" % (code if code >= 0 else 128 - code))
                 child.connection.close()
 
     def _kill_late(self) -> None:
@@ -222,7 +222,7 @@ def _python_path() -> list[str]:
 def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[2]))
     python_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    preload()
+    preload(pandas="pandas" in sys.argv[3:])
     Zygote(listener, [entry for entry in sys.path if entry not in python_path]).serve()
 
 

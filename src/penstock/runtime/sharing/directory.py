@@ -4,6 +4,7 @@ requests      a named pipe with a line of JSON for each run to start; removed be
 lock          held while a request is written, and while the pipe is removed
 host.json     the process and the facts of the host
 runs/ID.json  a run of the host; with its end, once it has ended
+runs/ID.cancelled  a run whose start is cancelled
 """
 
 from __future__ import annotations
@@ -125,8 +126,17 @@ class HostDirectory:
         facts = _read(self._run(run))
         return RunEnd(**facts) if facts else None
 
+    def cancel(self, run: str) -> None:
+        """Requests that the host ends a run without waiting for its thread."""
+        open_private(self._cancellation(run), "w").close()
+
+    def is_cancelled(self, run: str) -> bool:
+        """Returns whether the end of a run was requested by `cancel`."""
+        return self._cancellation(run).exists()
+
     def forget(self, run: str) -> None:
         """Removes the record of a run."""
+        self._cancellation(run).unlink(missing_ok=True)
         self._run(run).unlink(missing_ok=True)
 
     def remove_if_unused(self) -> None:
@@ -136,6 +146,9 @@ class HostDirectory:
 
     def _run(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.json"
+
+    def _cancellation(self, run: str) -> Path:
+        return self.root / "runs" / f"{run}.cancelled"
 
     def _write_run(self, run: str, facts: Mapping[str, Any]) -> None:
         replace_durably(self._run(run), json.dumps(facts))

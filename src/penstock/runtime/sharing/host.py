@@ -24,6 +24,10 @@ class Runs(Protocol):
         """Performs a run to its end, in a thread of its own."""
         ...
 
+    def cancel(self, run: str) -> None:
+        """Ends a run that has not locked its state as soon as its thread continues."""
+        ...
+
     def stop(self) -> None:
         """Stops all runs after their batches, or at once when called again."""
         ...
@@ -39,7 +43,8 @@ class Host:
 
     def __init__(self, directory: HostDirectory, pipe: int, runs: Runs) -> None:
         self._directory, self._pipe, self._runs = directory, pipe, runs
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
+        self._open: set[str] = set()
         self._rest = b""
         self._stops_requested = self._stops_made = 0
         self._first_until = time.monotonic() + FIRST_SECONDS
@@ -55,10 +60,12 @@ class Host:
                 thread = threading.Thread(
                     target=self._perform, args=(request,), name=f"run-{request.run}", daemon=True
                 )
-                self._threads.append(thread)
+                self._open.add(request.run)
+                self._threads[request.run] = thread
                 thread.start()
                 self._first_until = 0.0
-            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            self._cancel_runs()
+            self._threads = {run: each for run, each in self._threads.items() if each.is_alive()}
             if self._runs.broken:
                 self._directory.close_now()
             while self._stops_made < self._stops_requested:
@@ -75,8 +82,27 @@ class Host:
         try:
             end = self._runs.perform(request)
         finally:
-            while not self._record(request.run, end):
+            while self._close(request.run) and not self._record(request.run, end):
+                self._open.add(request.run)
                 time.sleep(POLL_SECONDS)
+
+    def _cancel_runs(self) -> None:
+        """Ends the runs whose starts are cancelled. Their threads do not keep the host running."""
+        for run in [run for run in self._threads if self._directory.is_cancelled(run)]:
+            if self._close(run):
+                self._runs.cancel(run)
+                if not self._record(run, RunEnd(exit_code=1)):
+                    self._open.add(run)
+                    continue
+                del self._threads[run]
+
+    def _close(self, run: str) -> bool:
+        """Returns whether the caller is the first to end a run: its thread, or its cancellation."""
+        try:
+            self._open.remove(run)
+        except KeyError:
+            return False
+        return True
 
     def _record(self, run: str, end: RunEnd) -> bool:
         """Records the end of a run. Returns False if a full disk, for example, prevents this."""

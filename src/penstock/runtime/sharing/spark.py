@@ -100,8 +100,9 @@ class SharedSpark:
         """Returns the settings of Spark, without those that each session has for itself."""
         conf = {name: value for name, value in first.conf.items() if not _OF_SESSION.match(name)}
         return replace(
-            first, conf={SCHEDULER: "FAIR", **conf}, log_file=self._log_file, length="endless"
-        )
+            first, conf={SCHEDULER: "FAIR", **conf}, log_file=self._log_file, length="endless",
+            pandas=True,
+        )  # fmt: skip
 
 
 def differences(runtime: Runtime, first: Runtime) -> dict[str, tuple[str, str]]:

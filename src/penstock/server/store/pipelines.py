@@ -20,6 +20,13 @@ from penstock.server.store.tables import PIPELINES, STARTS, VERSIONS
 Wish = Literal["running", "stopped", "restarted"]
 """restarted: a run that began before the wish is stopped, and another one started."""
 
+EJECTING_STARTS = 2
+"""The number of failed starts in a share, after which a pipeline runs alone."""
+EJECTED = (
+    "The pipeline runs alone: two of its starts have ended the process of its share or have not "
+    "locked its state. A start by a user or a new version returns it to the share."
+)
+
 
 @dataclass(frozen=True)
 class StoredPipeline:
@@ -28,7 +35,8 @@ class StoredPipeline:
     `file` is the absolute path of its file. `version` is the applied version, and `digest` that of
     its text; None before the first one. `fresh` is whether its next run resets the state; it
     remains until a run has locked the state, so that a kill does not lose it. `failure`
-    is the health of a pipeline whose restart the server has given up.
+    is the health of a pipeline whose restart the server has given up. `failed_starts` is the number
+    of its starts in a share that have ended the host or have not locked the state.
     """
 
     id: str
@@ -40,6 +48,12 @@ class StoredPipeline:
     version: int | None
     digest: str | None = None
     failure: dict[str, Any] | None = None
+    failed_starts: int = 0
+
+    @property
+    def ejected(self) -> bool:
+        """Whether the pipeline runs alone because of its failed starts in a share."""
+        return self.failed_starts >= EJECTING_STARTS
 
 
 _COLUMNS = [PIPELINES.c[name] for name in StoredPipeline.__dataclass_fields__]
@@ -119,10 +133,12 @@ class Pipelines:
             connection.execute(delete(PIPELINES).where(PIPELINES.c.id == id))
 
     def set_wish(self, id: str, wish: Wish, user: str, *, fresh: bool = False) -> None:
-        """Records what a user wishes for a pipeline."""
+        """Records the wish of a user for a pipeline. A start returns the pipeline to its share."""
         values = {
             "wish": wish, "wished_by": user, "wished_at": now(), "fresh": fresh, "failure": None,
         }  # fmt: skip
+        if wish != "stopped":
+            values["failed_starts"] = 0
         self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
 
     def give_up(self, id: str, wished_at: str | None, failure: dict[str, Any] | None) -> None:
@@ -147,7 +163,7 @@ class Pipelines:
             connection.execute(
                 update(PIPELINES)
                 .where(PIPELINES.c.id == id)
-                .values(version=version.number, digest=digest_of(text))
+                .values(version=version.number, digest=digest_of(text), failed_starts=0)
             )
             yield version
 
@@ -186,6 +202,17 @@ class Pipelines:
         """Records that a run has reset the state, as a wish asked. A later wish remains."""
         same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
         self._database.execute(update(PIPELINES).where(same).values(fresh=False))
+
+    def add_failed_start(self, id: str, wished_at: str | None) -> None:
+        """Counts a failed start in a share. A later wish has reset the count."""
+        same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
+        counted = {"failed_starts": PIPELINES.c.failed_starts + 1}
+        self._database.execute(update(PIPELINES).where(same).values(counted))
+
+    def reset_failed_starts(self, id: str) -> None:
+        """Records that a start in a share has succeeded."""
+        mine = update(PIPELINES).where(PIPELINES.c.id == id)
+        self._database.execute(mine.values(failed_starts=0))
 
     def set_process(self, run: str, pid: int, identity: str | None) -> None:
         """Records the process of a started run."""

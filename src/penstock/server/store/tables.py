@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-LAYOUT = 2
+LAYOUT = 3
 """Version of the tables; `upgrade.py` has the steps between versions."""
 
 STORE = Table("store", METADATA, Column("layout", Integer, nullable=False))
@@ -34,12 +34,14 @@ PIPELINES = Table(
     Column("version", Integer),
     Column("digest", String),
     Column("failure", JSON(none_as_null=True)),
+    Column("failed_starts", Integer, nullable=False, default=0, server_default="0"),
     Column("stamp", String),
     Column("facts", JSON(none_as_null=True)),
 )
 """`wish` is running, stopped or restarted. `fresh` resets the state at the next start. `version` is
 the applied one, and `digest` the SHA-256 of its text. `failure` is the health after the server has
-given up.
+given up. `failed_starts` are those in a share, since a user has started the pipeline, a version was
+applied, or a run has written a batch.
 `facts` are those of the file (see `workers.operations.describe`), of the time and size `stamp`."""
 
 VERSIONS = Table(

@@ -15,6 +15,7 @@ from penstock.server.store.tables import LAYOUT, METADATA, STORE
 
 STEPS: Mapping[int, Sequence[str]] = {
     2: ("UPDATE pipelines SET stamp = NULL",),  # the facts of files have connections
+    3: ("ALTER TABLE pipelines ADD COLUMN failed_starts INTEGER DEFAULT 0 NOT NULL",),
 }
 """The statements that lead to a layout from the one before, in addition to its new tables."""
 

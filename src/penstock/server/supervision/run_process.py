@@ -96,6 +96,10 @@ class RunProcess:
         code = self._child.poll() if self._child is not None else None
         return code if code is not None and code >= 0 else None
 
+    def cancel(self) -> None:
+        """Ends a start that has not locked the state: kills its process."""
+        self.kill()
+
     def kill(self) -> None:
         """Kills the process and all that it has started in its session."""
         if self.alive:

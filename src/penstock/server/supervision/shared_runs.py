@@ -54,6 +54,11 @@ class SharedRun:
         """Whether the run must start in another host."""
         return self._end is not None and self._end.needs_new_host
 
+    def cancel(self) -> None:
+        """Ends a start that has not locked the state. The other runs of the host continue."""
+        with suppress(OSError):
+            self._host.cancel(self.run)
+
     def kill(self) -> None:
         """Kills the host with all its runs."""
         if self._host_alive:

@@ -12,16 +12,22 @@ from penstock.runtime.health import Health, HealthState, Reason, health_of
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.status import FinishedRun, Status
 from penstock.server.catalog import CatalogEntry
-from penstock.server.store.pipelines import Pipelines, Start, StoredPipeline
+from penstock.server.store.pipelines import (
+    EJECTED,
+    EJECTING_STARTS,
+    Pipelines,
+    Start,
+    StoredPipeline,
+)
 from penstock.server.supervision.restart_policy import Failures
 from penstock.server.supervision.run_log import last_error
 from penstock.server.supervision.run_process import Launcher, RunProcess, new_run_id
 from penstock.server.supervision.shared_runs import SharedRun
 
 START_SECONDS = 120.0
-"""The time within which a started process must lock its state directory."""
-EJECTING_ENDS = 2
-"""The number of starts that end their host, after which a pipeline runs alone."""
+"""The time within which a started run must lock its state directory."""
+CANCEL_SECONDS = 30.0
+"""The time within which a host must end a start that is cancelled."""
 SERVER = "server"
 """The author of restarts."""
 
@@ -41,8 +47,8 @@ class Supervised:
             self._process = launcher.adopt(adopted)
         self._started_at = time.monotonic()
         self._has_lock = self._requested_stop = False
+        self._cancelled_at: float | None = None
         self._failures = Failures()
-        self._ended_hosts = 0
         self._wished_at: str | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
@@ -69,11 +75,6 @@ class Supervised:
         return bool(owner and self._process and owner.identity == self._process.identity)
 
     @property
-    def ejected(self) -> bool:
-        """Whether the pipeline runs alone because its starts have ended the host of its share."""
-        return self._ended_hosts >= EJECTING_ENDS
-
-    @property
     def starting(self) -> bool:
         """Whether a process was started that does not read its sources yet."""
         return self._process is not None and self.health.state == "starting"
@@ -85,7 +86,7 @@ class Supervised:
         """
         if pipeline.wished_at != self._wished_at:
             self._wished_at = pipeline.wished_at
-            self._failures, self._error, self._ended_hosts = Failures(), None, 0
+            self._failures, self._error = Failures(), None
         if entry is None or entry.state is None:
             self.status, self.health = None, _without_state(entry)
             return False
@@ -95,8 +96,7 @@ class Supervised:
         if status.owner is not None:
             self._compare_run(pipeline, state, status)
         elif self._process is not None and self._process.alive:
-            if time.monotonic() - self._started_at > START_SECONDS and not self._has_lock:
-                self._process.kill()
+            self._limit_start()
         elif self._process is not None or self._has_lock:
             self._end(pipeline, status)
         else:
@@ -113,14 +113,14 @@ class Supervised:
         try:
             process = self._launcher.start(
                 pipeline.id, entry.file, run, fresh=pipeline.fresh, connections=entry.connections,
-                share=None if self.ejected else entry.share,
+                share=None if pipeline.ejected else entry.share,
             )  # fmt: skip
         except OSError as error:
             message = f"the process of the run cannot be started: {error.strerror}"
             self._error = Reason("run-not-started", message)
             self._failures.add(time.monotonic(), None)
             return
-        self._process, self._started_at = process, time.monotonic()
+        self._process, self._started_at, self._cancelled_at = process, time.monotonic(), None
         self._pipelines.set_process(run, process.pid, process.identity)
         self.health = Health("starting", pipeline.wished_at)
         self._log.info("run started", file=str(entry.file), run=run, pid=process.pid)
@@ -130,10 +130,28 @@ class Supervised:
         self._has_lock, self._error = True, None
         if self._owns_lock and pipeline.fresh and pipeline.wish == "running":
             self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+        if pipeline.failed_starts and not pipeline.ejected and self._has_written(status.numbers):
+            self._pipelines.reset_failed_starts(pipeline.id)
         if self.ends(pipeline):
             self._requested_stop = True
             if not status.stopping:
                 (state.root / "stop").touch(FILE_MODE)
+
+    def _has_written(self, numbers: Snapshot | None) -> bool:
+        """Returns whether the run has written a batch, which proves its start in a share."""
+        run = self._process.run if self._process is not None else None
+        return numbers is not None and numbers["run"] == run and numbers["batches"] > 0
+
+    def _limit_start(self) -> None:
+        """Cancels a start that has not locked the state in time, and kills a host that hangs."""
+        if self._has_lock or self._process is None:
+            return
+        if self._cancelled_at is None:
+            if time.monotonic() - self._started_at > START_SECONDS:
+                self._cancelled_at = time.monotonic()
+                self._process.cancel()
+        elif time.monotonic() - self._cancelled_at > CANCEL_SECONDS:
+            self._process.kill()
 
     def _end(self, pipeline: StoredPipeline, status: Status) -> None:
         """Acts on the end of a run: a restart, or none."""
@@ -147,10 +165,13 @@ class Supervised:
                 last = None
             if last is not None and pipeline.fresh and pipeline.wish == "running":
                 self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
-            if self._leave_host(process):
+            if self._leave_host(pipeline, process):
                 return
         if pipeline.wish == "restarted" or (pipeline.wish == "running" and requested_stop):
             return  # a start that came after the stop
+        if self._cancelled_at is not None:
+            self._fail(pipeline, None, process, exit_code)
+            return
         if exit_code is None and last is not None:
             exit_code = last.exit_code
         if exit_code == 0 or (last is not None and last.ending not in ("failed", "killed")):
@@ -159,18 +180,19 @@ class Supervised:
             return
         self._fail(pipeline, last, process, exit_code)
 
-    def _leave_host(self, process: RunProcess | SharedRun) -> bool:
-        """Counts the hosts that ended during a start. Returns whether the run needs a new host."""
+    def _leave_host(self, pipeline: StoredPipeline, process: RunProcess | SharedRun) -> bool:
+        """Counts a start that failed with its host, or that was cancelled in the host.
+
+        Returns whether the run needs a new host.
+        """
         numbers = self.status.numbers if self.status is not None else None
-        if process.host_ended and (
+        ended_host = process.host_ended and (
             self.health.state == "starting" or in_first_batch(numbers, process.run)
-        ):
-            self._ended_hosts += 1
-            if self._ended_hosts == EJECTING_ENDS:
-                self._log.warning(
-                    "ejected from the share", run=process.run, starts=EJECTING_ENDS,
-                    reason="its starts have ended the process of the share; it runs alone",
-                )  # fmt: skip
+        )
+        if ended_host or (self._cancelled_at is not None and isinstance(process, SharedRun)):
+            self._pipelines.add_failed_start(pipeline.id, pipeline.wished_at)
+            if pipeline.failed_starts + 1 == EJECTING_STARTS:
+                self._log.warning("ejected from the share", run=process.run, reason=EJECTED)
         needs_new_host = process.needs_new_host
         process.forget()
         return needs_new_host
@@ -180,7 +202,13 @@ class Supervised:
         process: RunProcess | SharedRun | None, exit_code: int | None,
     ) -> None:  # fmt: skip
         """Records a failed run. Without a run in the history its log has the reason."""
-        if last is None and process is not None:
+        if self._cancelled_at is not None:
+            self._error = Reason(
+                "run-not-started",
+                f"the run has not locked its state within {START_SECONDS:g} s of its start",
+                "Look in the pipeline for Python code, a secret or a directory that blocks.",
+            )
+        elif last is None and process is not None:
             self._error = last_error(self._launcher.logs / pipeline.id, process.run) or Reason(
                 "run-not-started", f"the run ended before its start, with exit code {exit_code}",
                 "Read the output of the run.",
