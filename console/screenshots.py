@@ -1,17 +1,23 @@
 """Takes pictures of each page of the console, in both themes and at three widths.
 
-    ./dev console --screenshots [DIRECTORY]
+    ./dev console --screenshots [DIRECTORY] [--pipelines N]
 
-The pictures are in build/screenshots by default. The server has 200 made-up pipelines.
+The pictures are in build/screenshots by default. The server has 200 made-up pipelines, or N of
+them, and connections, functions, rules and users with long names. Pages that are wider than their
+window are printed.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import re
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench" / "control_plane"), str(ROOT / "tests")]
@@ -19,14 +25,41 @@ sys.path[:0] = [str(ROOT / "bench" / "control_plane"), str(ROOT / "tests")]
 from served import Served, serving  # noqa: E402
 
 from servers.browser import chromium  # noqa: E402
+from web_console import PAGES, TABS  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 WIDTHS = (390, 820, 1440)
 THEMES = ("light", "dark")
-TABS = ("graph", "graph?view=list", "editor", "versions", "runs", "logs", "dead-letters")
-PAGES = ("", "?q=none", "new", "users", "tokens", "audit", "none")
+LONG = "a-name-of-a-whole-department-and-of-its-region-in-the-north-2026"
+FUNCTION = "from penstock import udf\n\n\n@udf\ndef whole(x: float) -> int:\n    return int(x)\n"
+
+
+def fill(served: Served) -> None:
+    """Creates connections, functions, rules and users."""
+    url = {"url": "postgresql://db.example.com/shop"}
+    for name, type_, options in (
+        ("shop-db", "postgres", url), (LONG, "kafka", {"brokers": "kafka.example.com:9092"}),
+    ):  # fmt: skip
+        body = {"name": name, "type": type_, "options": options}
+        _send(served, "POST", "connections", body)
+    for name in ("numbers", LONG.replace("-", "_")[:60]):
+        text = FUNCTION.replace("whole", f"whole_{len(name)}")
+        _send(served, "POST", "functions", {"name": name, "text": text})
+    rule: dict[str, Any] = {"kind": "failed", "pipelines": None, "channels": []}
+    _send(served, "PUT", f"alerts/rules/{LONG[:60]}", rule)
+    user = {"name": LONG[:60], "rights": ["view", "data"], "password": "a long password"}
+    _send(served, "POST", "users", user)
+
+
+def _send(served: Served, method: str, path: str, body: Mapping[str, Any]) -> None:
+    request = urllib.request.Request(
+        f"{served.address}/api/v1/{path}", json.dumps(body).encode(), method=method,
+        headers={"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"},
+    )  # fmt: skip
+    with urllib.request.urlopen(request, timeout=60):
+        pass
 
 
 def addresses(served: Served) -> Mapping[str, str]:
@@ -34,8 +67,10 @@ def addresses(served: Served) -> Mapping[str, str]:
     by_name = {each["name"]: each["id"] for each in served.get("/api/v1/pipelines")}
     found = {"login": "/login"}
     found |= {_name(page or "pipelines"): f"/{page}" for page in PAGES}
-    for name, id in (("shop-000", by_name["shop-000"]), ("failed", _failed(by_name))):
-        found |= {_name(f"{name}-{tab}"): f"/pipelines/{id}/{tab}" for tab in TABS}
+    for number in ("-000", "-003"):
+        for name, id in by_name.items():
+            if name.endswith(number):
+                found |= {_name(f"{name}-{tab}"): f"/pipelines/{id}/{tab}" for tab in TABS}
     return found
 
 
@@ -52,25 +87,28 @@ def take(browser: Browser, served: Served, target: Path) -> None:
                 page.goto(served.address + address)
                 page.wait_for_timeout(700)  # charts and graphs are drawn after the load
                 page.screenshot(path=target / f"{name}-{width}-{theme}.png")
+                if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+                    print(f"{address} is wider than {width} px")
             context.close()
 
 
-def _failed(by_name: Mapping[str, str]) -> str:
-    return next(id for name, id in by_name.items() if name.endswith("-003"))
-
-
 def _name(address: str) -> str:
-    return address.replace("?", "-").replace("=", "-")
+    return re.sub(r"[?=/]+", "-", address).strip("-")
 
 
 def main() -> None:
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "screenshots"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path, nargs="?", default=ROOT / "build" / "screenshots")
+    parser.add_argument("--pipelines", type=int, default=200)
+    options = parser.parse_args()
+    target: Path = options.directory
     target.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as directory,
-        serving(Path(directory).resolve(), 200) as served,
+        serving(Path(directory).resolve(), options.pipelines) as served,
         chromium() as browser,
     ):
+        fill(served)
         take(browser, served, target)
     print(f"{len(list(target.glob('*.png')))} pictures are in {target}")
 

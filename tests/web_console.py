@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 SERIOUS = ("serious", "critical")
 PASSWORD = "a password of a test"
+PAGES = (
+    "", "?q=none", "new", "connections", "functions", "alerts", "users", "tokens", "audit",
+    "password", "none",
+)  # fmt: skip
+TABS = (
+    "graph", "graph?view=list", "metrics", "editor", "versions", "runs", "logs", "dead-letters",
+)  # fmt: skip
+
+
+def console_addresses(*pipelines: str) -> list[str]:
+    """Returns the addresses of all pages after a login, with each tab of some pipelines."""
+    tabs = [f"/pipelines/{id}/{tab}" for id in pipelines for tab in TABS]
+    return [*(f"/{page}" for page in PAGES), *tabs]
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.ledger import LEDGER
 from penstock.sdk.database.listing import ListedSource, TableListing
-from penstock.sdk.messages.listing import ListedTopics
+from penstock.sdk.messages.listing import EXAMPLE, ListedTopics
 from penstock.spec.documents.reading import complete, parsed
 from penstock.spec.validate import validate
 from penstock.spec.yaml.parse import parse_document
@@ -108,22 +108,38 @@ def table_names(type_: str, options: Mapping[str, Any]) -> list[str]:
         return sorted(str(name) for name in connection.tables() if name.name != LEDGER)
 
 
-def topic_names(type_: str, options: Mapping[str, Any]) -> list[str]:
-    """Returns the names of the topics of a system, in order. Only reads.
+def listed_options(type_: str) -> tuple[str, ...]:
+    """Returns the options of a source whose values `topic_names` lists. None may be listed."""
+    component = registry.find("source", type_)
+    return component.listed_options if issubclass(component, ListedTopics) else ()
 
-    Raises PlanError for a source without topics, the errors of the options, Transient or Permanent.
+
+def topic_names(
+    type_: str, options: Mapping[str, Any], option: str | None = None
+) -> tuple[str, list[str]]:
+    """Returns an option, by default the first, and the names that exist for it. Only reads.
+
+    Raises PlanError for a source that lists none, the errors of the options, Transient or
+    Permanent.
     """
+    able = [
+        name for name, found in registry.importable("source") if issubclass(found, ListedTopics)
+    ]
     component = registry.find("source", type_)
     if not issubclass(component, ListedTopics):
-        each = [name for name, found in registry.importable("source")
-                if issubclass(found, ListedTopics)]  # fmt: skip
         raise PlanError(
             f'the source "{type_}" has no topics to discover', code="no-topics",
-            hint=f"Discover one of {', '.join(each)}.",
+            hint=f"Discover one of {', '.join(able)}.",
         )  # fmt: skip
-    source = make_component("source", type_, {**component.example, **options})
-    assert isinstance(source, ListedTopics)
-    return sorted(source.topic_names())
+    first, *_ = listed = component.listed_options
+    if option not in (None, *listed):
+        raise PlanError(
+            f'names for the option "{option}" of {type_} cannot be discovered', code="no-topics",
+            hint=f"Discover {' or '.join(listed)}.",
+        )  # fmt: skip
+    source = make_component("source", type_, {first: EXAMPLE, **options})
+    chosen = option or first
+    return chosen, sorted({*component.topic_names(source.config, chosen)})
 
 
 def source_text(discovery: Discovery, connection: str) -> str:

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 from kafka_records import Reading, numbered, put, source
 
 from penstock.connectors.kafka import reader
-from penstock.core.errors import Permanent, PlanError, Transient
+from penstock.core.errors import Permanent, Transient
 from penstock.discovery import topic_names
 from penstock.sdk import Read
 from servers.kafka import Kafka
@@ -223,9 +223,6 @@ def assert_data_loss(reading: Reading, message: str, end: Any = None) -> None:
 def test_topics_are_discovered(kafka: Kafka) -> None:
     """The names of topics over a connection, without those that are internal."""
     topic = kafka.create_topic()
-    names = topic_names("kafka", {"brokers": kafka.address})
-    assert topic in names
+    option, names = topic_names("kafka", {"brokers": kafka.address})
+    assert option == "topic" and topic in names
     assert names == sorted(name for name in names if not name.startswith("__"))
-    with pytest.raises(PlanError) as raised:
-        topic_names("sqlite", {"path": "x.db"})
-    assert (raised.value.code, raised.value.hint) == ("no-topics", "Discover one of kafka.")

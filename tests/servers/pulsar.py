@@ -72,6 +72,11 @@ class Pulsar(Server):
         """The options that reach it."""
         return {"url": self.url, "auth": {"token": token()}}
 
+    @property
+    def admin_url(self) -> str:
+        """The address of the administration."""
+        return f"http://127.0.0.1:{self._web}"
+
     def command(self) -> Sequence[str]:
         """With its settings."""
         data = self.directory.path
@@ -92,7 +97,7 @@ class Pulsar(Server):
         """What Pulsar's administration answers."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(
-            f"http://127.0.0.1:{self._web}/admin/v2/{path}", data, method=method,
+            f"{self.admin_url}/admin/v2/{path}", data, method=method,
             headers={"Authorization": f"Bearer {token()}", "Content-Type": "application/json"},
         )  # fmt: skip
         with urlopen(request, timeout=30) as answer:

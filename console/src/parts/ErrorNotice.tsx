@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { ApiError, Disconnected } from "../api/client";
+import { InlineCode } from "./InlineCode";
 import { Notice } from "./Notice";
 
 interface Props { error: unknown; title?: string; onRetry?: () => void }
@@ -23,7 +24,7 @@ export function ErrorNotice({ error, title, onRetry }: Props) {
     return (
       <Notice tone={forbidden ? "calm" : "bad"} title={forbidden ? "Not permitted" : (title ?? error.message)} role="alert" actions={forbidden ? undefined : retry}>
         {(forbidden || title) && <div>{error.message}</div>}
-        {error.hint && <div className="quiet">{error.hint}</div>}
+        {error.hint && <div className="quiet"><InlineCode text={error.hint} /></div>}
       </Notice>
     );
   }

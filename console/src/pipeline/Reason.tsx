@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import type { Health } from "../api/types";
 import { tone } from "../format/health";
+import { InlineCode } from "../parts/InlineCode";
 import { Notice } from "../parts/Notice";
 import { Time } from "../parts/Time";
 
@@ -25,7 +26,7 @@ export function Reason({ health, id }: { health: Health; id: string }) {
         <code className="mono">{reason.code}</code>
       </a>
       {reason.node && <> in {reason.node}</>}
-      {reason.hint && <> · {reason.hint}</>}
+      {reason.hint && <> · <InlineCode text={reason.hint} /></>}
       {health.next_attempt && (
         <>
           {" "}

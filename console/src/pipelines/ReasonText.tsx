@@ -1,4 +1,5 @@
 import type { Health } from "../api/types";
+import { InlineCode } from "../parts/InlineCode";
 import { Time } from "../parts/Time";
 import classes from "./ReasonText.module.css";
 
@@ -19,7 +20,7 @@ export function ReasonText({ health }: { health: Health }) {
             next attempt <Time at={next_attempt} />
           </span>
         )}
-        {reason.hint && <span title={reason.hint}>{reason.hint}</span>}
+        {reason.hint && <span title={reason.hint}><InlineCode text={reason.hint} /></span>}
       </div>
     </div>
   );

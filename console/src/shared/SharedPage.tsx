@@ -13,6 +13,7 @@ import { usePageTitle } from "../parts/usePageTitle";
 import { Payload } from "../pipeline/deadLetters/Payload";
 import { Logo } from "../shell/Logo";
 import { tone } from "../format/health";
+import { InlineCode } from "../parts/InlineCode";
 
 interface SharedPipeline {
   name: string;
@@ -53,7 +54,7 @@ function SharedStatus({ pipeline }: { pipeline: SharedPipeline }) {
         <StateBadge large state={health.state} />
         <Time at={health.since} />
       </div>
-      {health.reason && <Notice tone={tone(health.state)} title={health.reason.message}>{health.reason.hint}</Notice>}
+      {health.reason && <Notice tone={tone(health.state)} title={health.reason.message}>{health.reason.hint && <InlineCode text={health.reason.hint} />}</Notice>}
       <p className="number" style={{ margin: 0 }}>
         {rate(pipeline.rows_per_second)} rows/s · lag {pipeline.lag === null ? "–" : count(pipeline.lag)} · {count(pipeline.dead_letters)} dead letters
       </p>

@@ -1,4 +1,4 @@
-"""`penstock discover`: the tables of a database."""
+"""`penstock discover`: the tables of a database, the topics of other systems."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ def discover(
     options: Options = (),
     json: Json = False,
 ) -> None:
-    """List the tables of a database, or print a pipeline that reads some.
+    """List the tables of a database or the topics of a system, or print a pipeline of tables.
 
     Lists the columns and the primary key of each table, and whether its changes can be read.
     With tables, prints a pipeline that reads them, with their changes if possible. Variables
     remain in the pipeline: write --set 'auth.password=${PASSWORD}', in single quotes.
+    Of Kafka, NATS, Pulsar and Redis, lists the names that exist for each option, such as topic.
 
       penstock discover sqlite --path shop.db
       penstock discover postgres --url postgresql://127.0.0.1/shop
       penstock discover postgres orders --url postgresql://127.0.0.1/shop > orders.yaml
+      penstock discover kafka --set brokers=localhost:9092
     """
     from penstock.discovery import discover as discover_tables
-    from penstock.discovery import pipeline_text
+    from penstock.discovery import listed_options, pipeline_text
 
     if not type_and_tables:
         raise UserError(
@@ -62,6 +64,9 @@ def discover(
     given = {key: value for key, value in known.items() if value is not None}
     for text in options:
         _set_option(given, text)
+    if listed := listed_options(type_):
+        _list_topics(type_, given, names, listed, json=json)
+        return
     found = discover_tables(type_, given, names)
     if json:
         print_json([_facts(table) for table in found.tables])
@@ -92,6 +97,26 @@ def _set_option(options: dict[str, Any], text: str) -> None:
         if not isinstance(options, dict):
             raise UserError(f'--set {key}: "{parent}" has a value already', code="usage")
     options[last] = parsed
+
+
+def _list_topics(
+    type_: str, options: dict[str, Any], names: Sequence[str], listed: Sequence[str], *, json: bool
+) -> None:
+    """Prints the names that exist for each option of a source."""
+    from penstock.discovery import topic_names
+
+    if names:
+        raise UserError(
+            f"penstock discover {type_} lists names, and describes none", code="usage",
+            hint=f"Remove {' '.join(names)}.",
+        )  # fmt: skip
+    found = [(option, name) for option in listed for name in topic_names(type_, options, option)[1]]
+    if json:
+        print_json([{"option": option, "name": name} for option, name in found])
+    elif not found:
+        print(f"no {' or '.join(listed)}")
+    else:
+        print_table(("option", "name"), found)
 
 
 def _print_list(tables: Sequence[DiscoveredTable]) -> None:

@@ -15,6 +15,8 @@ from lake_tables import write
 from penstock import app
 from penstock.cli.main import main
 from penstock.connectors.iceberg import IcebergSink
+from penstock.core.errors import PlanError
+from penstock.discovery import topic_names
 
 TABLES = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, price DECIMAL(10, 2), at TIMESTAMP);
@@ -79,7 +81,10 @@ def test_pipeline_of_the_named_tables(discover: Discover, monkeypatch: pytest.Mo
     [
         ((), "error[usage]: expected the type of a source"),
         (("sqlit",), 'did you mean "sqlite"?'),
-        (("kafka",), "Discover one of clickhouse, duckdb, iceberg, jdbc, mysql, postgres, sqlite."),
+        (
+            ("generate",),
+            "Discover one of clickhouse, duckdb, iceberg, jdbc, mysql, postgres, sqlite.",
+        ),
         (("sqlite",), 'source "sqlite" (type: sqlite) needs "path"'),
         (("sqlite", "--path", "shop.db", "order"), 'did you mean "orders"?'),
         (("sqlite", "--path", "shop.db", "a..b"), "error[usage]: a..b: expected the name"),
@@ -121,3 +126,16 @@ def test_tables_of_iceberg(
     assert "table: shop.eu.orders\n    changes: true" in capsys.readouterr().out
     assert main([*words, "shop.eu.order"]) == 2
     assert 'did you mean "shop.eu.orders"?' in capsys.readouterr().err
+
+
+def test_options_without_names(discover: Discover) -> None:
+    with pytest.raises(PlanError) as raised:
+        topic_names("sqlite", {"path": "x.db"})
+    assert (raised.value.code, raised.value.hint) == (
+        "no-topics", "Discover one of kafka, nats, pulsar, redis.",
+    )  # fmt: skip
+    with pytest.raises(PlanError) as raised:
+        topic_names("nats", {"url": "nats://localhost"}, "table")
+    assert raised.value.hint == "Discover stream or subject or bucket."
+    code, _, error = discover("nats", "orders", "--url", "nats://localhost")
+    assert code == 2 and "Remove orders." in error

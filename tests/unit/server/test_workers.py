@@ -30,6 +30,18 @@ def test_idle_workers_end(tmp_path: Path) -> None:
         pool.close()
 
 
+def test_time_of_an_operation_begins_when_the_process_is_ready(tmp_path: Path) -> None:
+    """A busy machine starts a process slowly, which is no fault of the operation."""
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(9)\n")
+    pool = WorkerPool(1, {**os.environ, "PYTHONPATH": str(tmp_path)})
+    text = PIPELINE.format(name="shop")
+    try:
+        file = tmp_path / "shop.yaml"
+        assert pool.call("describe", file, text=text, timeout=8)["name"] == "shop"
+    finally:
+        pool.close()
+
+
 def test_events_have_the_changed_fields_only() -> None:
     known: dict[str, dict[str, Any]] = {
         "a": {"id": "a", "lag": 1, "health": {"state": "idle"}},

@@ -1,5 +1,6 @@
 import { ApiError } from "../../api/client";
 import { ErrorNotice } from "../../parts/ErrorNotice";
+import { InlineCode } from "../../parts/InlineCode";
 import { Notice } from "../../parts/Notice";
 import { ChangeList } from "./ChangeList";
 import { ResetState } from "./ResetState";
@@ -15,7 +16,7 @@ export function ApplyError({ error, name, busy, onFresh }: Props) {
       {error.problems.map((each, index) => (
         <div key={index}>
           {each.message}
-          {each.hint && <span className="quiet"> {each.hint}</span>}
+          {each.hint && <span className="quiet"> <InlineCode text={each.hint} /></span>}
         </div>
       ))}
       {error.changes.length > 0 && <ChangeList changes={error.changes} />}

@@ -1,5 +1,6 @@
 import type { CheckResult } from "../../api/types";
 import { plural } from "../../format/numbers";
+import { InlineCode } from "../../parts/InlineCode";
 import { Notice } from "../../parts/Notice";
 import { ChangeList } from "./ChangeList";
 
@@ -12,7 +13,7 @@ export function PlanResult({ result }: { result: CheckResult }) {
     : `The text cannot be applied: ${plural(result.errors.length, "error")}`;
   return (
     <Notice tone={result.ok ? "good" : "bad"} title={title} role="status">
-      {!result.ok && result.errors.map((each, index) => <div key={index}>{each.message}{each.hint && <span className="quiet"> {each.hint}</span>}</div>)}
+      {!result.ok && result.errors.map((each, index) => <div key={index}>{each.message}{each.hint && <span className="quiet"> <InlineCode text={each.hint} /></span>}</div>)}
       {result.changes.length > 0 && <ChangeList changes={result.changes} />}
     </Notice>
   );

@@ -1,4 +1,5 @@
 import type { Problem } from "../../api/types";
+import { InlineCode } from "../../parts/InlineCode";
 import classes from "./Editor.module.css";
 
 interface Props { errors: Problem[]; warnings: Problem[]; onShow: (problem: Problem) => void }
@@ -15,7 +16,7 @@ export function ProblemList({ errors, warnings, onShow }: Props) {
             <span className={classes.place}>{problem.line ? `${problem.line}:${problem.column ?? 1}` : "–"}</span>
             <span>
               {problem.message} <code>{problem.code}</code>
-              {problem.hint && <span className="quiet"> {problem.hint}</span>}
+              {problem.hint && <span className="quiet"> <InlineCode text={problem.hint} /></span>}
             </span>
           </button>
         </li>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { CheckedNode } from "../../api/types";
 import { plural } from "../../format/numbers";
 import { ErrorNotice } from "../../parts/ErrorNotice";
+import { InlineCode } from "../../parts/InlineCode";
 import { Notice } from "../../parts/Notice";
 import { RowTable } from "../../parts/RowTable";
 import classes from "./Panels.module.css";
@@ -54,7 +55,7 @@ function Result({ shown, changed }: { shown: Shown; changed: boolean }) {
       {shown.columns.length > 0 && <RowTable label={`Rows of ${shown.node}`} columns={shown.columns} rows={shown.rows} />}
       {ending?.errors.map((each, index) => (
         <div key={index} className={classes.body}>
-          <Notice tone="bad" title={each.message}>{each.line ? `Line ${each.line}. ` : ""}{each.hint}</Notice>
+          <Notice tone="bad" title={each.message}>{each.line ? `Line ${each.line}. ` : ""}{each.hint && <InlineCode text={each.hint} />}</Notice>
         </div>
       ))}
       {ending !== null && ending.dead_letters > 0 && (

@@ -88,8 +88,9 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource, ListedT
         names = self.config.topics
         return names[0] if len(names) == 1 and not self.config.pattern else None
 
-    def topic_names(self) -> list[str]:
-        names = Admin(self.config).topics("list topics")
+    @classmethod
+    def topic_names(cls, config: KafkaSourceConfig, option: str) -> list[str]:
+        names = Admin(config).topics("list topics")
         return [name for name in names if not name.startswith("__")]
 
     def validate(self) -> None:

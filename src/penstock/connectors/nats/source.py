@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from penstock.connectors.nats.bucket import BucketSource
+from penstock.connectors.nats.client import pooled_connection
 from penstock.connectors.nats.config import NatsSourceConfig
+from penstock.connectors.nats.listing import list_names
 from penstock.connectors.nats.queue_receiver import QueueConsumerSource
 from penstock.connectors.nats.receiver import SubscriberSource
 from penstock.connectors.nats.stream import StreamSource
 from penstock.sdk import Component, Context, ReceivingSource, Source
+from penstock.sdk.messages.listing import ListedTopics
 
 
-class NatsSource(Source[NatsSourceConfig]):
+class NatsSource(Source[NatsSourceConfig], ListedTopics):
     """Reads a JetStream stream, a key-value bucket, or subjects of NATS.
 
     * `stream`: messages are read by sequence number, and a run resumes at its offset. `consumer`
@@ -41,6 +44,7 @@ class NatsSource(Source[NatsSourceConfig]):
     capabilities = ReceivingSource.capabilities
     extra = "nats"
     client_modules = ("nats", "nkeys")
+    listed_options = ("stream", "subject", "bucket")
 
     @classmethod
     def create(
@@ -51,3 +55,8 @@ class NatsSource(Source[NatsSourceConfig]):
         if config.stream is None:
             return SubscriberSource(config, context)
         return (StreamSource if config.group is None else QueueConsumerSource)(config, context)
+
+    @classmethod
+    def topic_names(cls, config: NatsSourceConfig, option: str) -> list[str]:
+        connection = pooled_connection(config)
+        return connection.run("list streams", lambda client: list_names(client, config, option))

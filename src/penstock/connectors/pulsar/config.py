@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -18,11 +19,13 @@ from penstock.sdk import (
     UserFile,
 )
 from penstock.sdk.columns.template import KeyTemplate, Template
+from penstock.sdk.network.address import url_validator
 from penstock.sdk.network.auth import Auth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 
 _TLS_SCHEME = "pulsar+ssl"
 _PORTS = {"pulsar": 6650, _TLS_SCHEME: 6651}
+_NAMESPACE = re.compile(r"[-=:.\w]+/[-=:.\w]+")
 _READER_ONLY = ("on_data_loss",)
 _CONSUMER_ONLY = ("journal", "consumer")
 
@@ -61,6 +64,26 @@ class PulsarAuth(Auth):
     """OAuth 2.0 client credentials."""
 
 
+class PulsarAdmin(Config):
+    """The admin API of the cluster, which lists topics for `penstock discover` and editors."""
+
+    url: str
+    """The URL: `http://HOST:8080`, or `https://HOST:8443`."""
+    namespaces: list[str] = []
+    """The namespaces whose topics are listed, as TENANT/NAMESPACE. By default all of them, which
+    requires a superuser."""
+
+    _check_url = field_validator("url")(url_validator("http", "https", user="auth"))
+
+    @field_validator("namespaces")
+    @classmethod
+    def _check_namespaces(cls, namespaces: list[str]) -> list[str]:
+        for name in namespaces:
+            if not _NAMESPACE.fullmatch(name):
+                raise ValueError(f'expected TENANT/NAMESPACE, not "{name}"')
+        return namespaces
+
+
 class ConnectionConfig(Config):
     url: str | list[str]
     """The broker, or several: `pulsar://host:port`, or `pulsar+ssl://host:port` with TLS."""
@@ -73,6 +96,8 @@ class ConnectionConfig(Config):
     """The advertised listener of the brokers to connect to."""
     timeout: PositiveDuration = 10.0
     """The longest time to wait for a connection or a response of the broker."""
+    admin: PulsarAdmin | None = None
+    """The admin API, for the discovery of topics. Runs do not use it."""
 
     @field_validator("url")
     @classmethod

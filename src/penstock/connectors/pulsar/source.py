@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.connectors.pulsar.admin import list_topics
 from penstock.connectors.pulsar.client import use_client
 from penstock.connectors.pulsar.config import PulsarSourceConfig, PulsarStartAt
 from penstock.connectors.pulsar.metadata import (
@@ -45,13 +46,14 @@ from penstock.sdk import (
     ReplayableSource,
     Source,
 )
+from penstock.sdk.messages.listing import ListedTopics
 from penstock.sdk.messages.size_limit import reject_larger
 
 if TYPE_CHECKING:
     from pulsar import Client, Message
 
 
-class PulsarSource(Source[PulsarSourceConfig]):
+class PulsarSource(Source[PulsarSourceConfig], ListedTopics):
     """Reads topics of Apache Pulsar.
 
     * Without `subscription_type` the source reads by message ID and stores the offsets in the
@@ -82,6 +84,10 @@ class PulsarSource(Source[PulsarSourceConfig]):
         if config.consumes:
             return SubscriptionSource(config, context)
         return TopicSource(config, context)
+
+    @classmethod
+    def topic_names(cls, config: PulsarSourceConfig, option: str) -> list[str]:
+        return list_topics(config)
 
 
 class TopicSource(ReplayableSource[PulsarSourceConfig]):

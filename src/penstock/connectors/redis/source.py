@@ -5,13 +5,15 @@ from __future__ import annotations
 from penstock.connectors.redis.config import RedisSourceConfig, reads_keys
 from penstock.connectors.redis.keys import KeySource
 from penstock.connectors.redis.list import ListSource
+from penstock.connectors.redis.listing import list_names
 from penstock.connectors.redis.pubsub import PubSubSource
 from penstock.connectors.redis.receiver import ConsumerGroupSource
 from penstock.connectors.redis.stream import StreamSource
 from penstock.sdk import Capability, Component, Context, Source
+from penstock.sdk.messages.listing import ListedTopics
 
 
-class RedisSource(Source[RedisSourceConfig]):
+class RedisSource(Source[RedisSourceConfig], ListedTopics):
     """Reads streams, lists, channels or keys of a Redis server or cluster.
 
     * `stream`: entries are read by ID, and a run resumes at its offset. The streams do not change,
@@ -43,6 +45,7 @@ class RedisSource(Source[RedisSourceConfig]):
     capabilities = StreamSource.capabilities
     extra = "redis"
     client_modules = ("redis",)
+    listed_options = ("stream", "list", "channel")
 
     @classmethod
     def create(
@@ -55,3 +58,7 @@ class RedisSource(Source[RedisSourceConfig]):
         if config.stream is None:
             return PubSubSource(config, context)
         return (ConsumerGroupSource if config.group is not None else StreamSource)(config, context)
+
+    @classmethod
+    def topic_names(cls, config: RedisSourceConfig, option: str) -> list[str]:
+        return list_names(config, option)

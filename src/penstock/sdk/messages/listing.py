@@ -1,18 +1,25 @@
-"""Sources of systems with topics, which the server lists for an editor."""
+"""Sources of systems with topics, which are listed for users and editors."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
+
+EXAMPLE = "penstock_discovery"
+"""The name of a topic that need not exist."""
 
 
 class ListedTopics(ABC):
-    """A source that reads topics of a system, and can list the others."""
+    """A source that reads topics of a system by their names, and can list the names."""
 
-    example: ClassVar[Mapping[str, Any]] = {"topic": "penstock_discovery"}
-    """Options that name some topic."""
+    listed_options: ClassVar[tuple[str, ...]] = ("topic",)
+    """The options whose values are listed. The first one, alone, makes a valid source."""
 
+    @classmethod
     @abstractmethod
-    def topic_names(self) -> Sequence[str]:
-        """Returns the names of the topics. Consumes nothing. Raises Transient or Permanent."""
+    def topic_names(cls, config: Any, option: str) -> Sequence[str]:
+        """Returns the names that exist for an option. Consumes nothing.
+
+        Raises Transient or Permanent.
+        """

@@ -25,6 +25,7 @@ Kind = Literal["source", "sink"]
 
 SearchText = Annotated[str | None, Query(max_length=200)]
 After = Annotated[str | None, Query(max_length=300)]
+OptionName = Annotated[str | None, Query(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -158,13 +159,17 @@ def list_tables(
 
 @router.get("/{name}/topics")
 def list_topics(
-    name: str, user: Editor, tests: TheConnectionTests, audit: TheAudit, text: SearchText = None,
-    after: After = None, limit: Limit = 100,
+    name: str, user: Editor, tests: TheConnectionTests, audit: TheAudit, option: OptionName = None,
+    text: SearchText = None, after: After = None, limit: Limit = 100,
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns names of topics that contain a text, after a name, in order."""
+    """Returns names that exist for an option of sources and contain a text, after a name, in order.
+
+    The option is by default the first of the connector, such as `topic`.
+    """
     audit.record(user.name, "list topics", name)
-    found = _matching(tests.topics(name, user), text, after)
-    return {"topics": found[:limit], "more": len(found) > limit}
+    chosen, names = tests.topics(name, user, option)
+    found = _matching(names, text, after)
+    return {"option": chosen, "topics": found[:limit], "more": len(found) > limit}
 
 
 @router.post("/{name}/tables")

@@ -56,10 +56,10 @@ class ConnectionTests:
         tables: list[str] = found["tables"]
         return tables
 
-    def topics(self, name: str, user: User) -> list[str]:
-        """Returns the names of the topics of a connection."""
-        topics: list[str] = self._discover("list_topics", name, user)["topics"]
-        return topics
+    def topics(self, name: str, user: User, option: str | None) -> tuple[str, list[str]]:
+        """Returns an option of sources, and the names that exist for it over a connection."""
+        found = self._discover("list_topics", name, user, option=option)
+        return found["option"], found["topics"]
 
     def describe(self, name: str, tables: Sequence[str], user: User) -> dict[str, Any]:
         """Returns the columns of tables, and the sources that read them, as YAML."""

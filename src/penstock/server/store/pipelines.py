@@ -180,7 +180,11 @@ class Pipelines:
         mine = (VERSIONS.c.pipeline == id) & (VERSIONS.c.number == number)
         row = self._database.first(select(VERSIONS).where(mine))
         if row is None:
-            raise UserError(f"there is no version {number}", code="unknown-version")
+            newest = self.versions(id, 1)
+            raise UserError(
+                f"there is no version {number}", code="unknown-version",
+                hint=f"The newest version is {newest[0].number}." if newest else None,
+            )  # fmt: skip
         return _version(row)
 
     def begin_start(self, id: str, run: str, version: int | None, author: str) -> bool:

@@ -57,11 +57,14 @@ def list_tables(file: Path, connection: str, allowed: Allowed = None) -> Facts:
         return {"tables": discovery.table_names(options["type"], {"connection": connection})}
 
 
-def list_topics(file: Path, connection: str, allowed: Allowed = None) -> Facts:
-    """Returns the names of the topics of a connection."""
+def list_topics(
+    file: Path, connection: str, option: str | None = None, allowed: Allowed = None
+) -> Facts:
+    """Returns an option of sources, and the names that exist for it over a connection."""
     options = _options_of(connection)
     with _guarded(options, allowed):
-        return {"topics": discovery.topic_names(options["type"], {"connection": connection})}
+        found = discovery.topic_names(options["type"], {"connection": connection}, option)
+    return {"option": found[0], "topics": found[1]}
 
 
 def describe_tables(

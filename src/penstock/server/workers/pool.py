@@ -19,6 +19,8 @@ from penstock.core.errors import PenstockError, Transient
 
 REQUESTS_PER_WORKER = 2000
 """The requests after which a worker is replaced: it remembers modules of pipelines."""
+START_SECONDS = 60.0
+"""The time in which the process of a worker starts; a busy machine needs many seconds."""
 WAIT_SECONDS = 20.0
 """The time that a request waits for a free worker."""
 _BLOCK = 1 << 16
@@ -153,9 +155,12 @@ class _Worker:
         os.set_blocking(self._process.stdin.fileno(), False)
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        """Returns the answer. The time of the first request begins when the process is ready."""
         self.requests += 1
         self.last_request = time.monotonic()
         try:
+            if self.requests == 1:
+                self._exchange(b"", START_SECONDS)
             return self._exchange(json.dumps(request).encode() + b"\n", timeout)
         except BaseException:
             self.ended = True

@@ -19,11 +19,15 @@ from penstock.server.workers.operations import perform
 
 
 def main() -> None:
-    """Answers requests until the end of the input. Output of user code goes to standard error."""
+    """Answers requests until the end of the input. Output of user code goes to standard error.
+
+    An empty answer comes first: the modules are imported.
+    """
     limit_data()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
+    print("{}", file=answers, flush=True)
     for line in sys.stdin:
         answer = _answer(json.loads(line))
         text = to_json(answer, fallback=str).decode()
