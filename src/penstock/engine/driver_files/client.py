@@ -79,7 +79,7 @@ class DriverFiles:
         try:
             peer = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
             peer.settimeout(None)
-            keep_alive(peer)
+            set_options(peer)
             with Connection(peer.detach()) as connection:
                 answer_challenge(connection, self.key)
                 deliver_challenge(connection, self.key)
@@ -94,8 +94,12 @@ class DriverFiles:
             ) from error  # fmt: skip
 
 
-def keep_alive(peer: socket.socket) -> None:
-    """Makes a connection end when the other machine is lost. A slow response does not end it."""
+def set_options(peer: socket.socket) -> None:
+    """Makes a connection end when the other machine is lost. A slow response does not end it.
+
+    Without TCP_NODELAY each message after another one of the same end waits for an acknowledgement.
+    """
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEP_ALIVE.items():
         if (option := getattr(socket, name, None)) is not None:

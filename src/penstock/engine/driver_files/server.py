@@ -35,7 +35,7 @@ from penstock.engine.driver_files.client import (
     TABLE,
     WRITE,
     DriverFiles,
-    keep_alive,
+    set_options,
 )
 from penstock.engine.driver_files.handshakes import Handshakes
 from penstock.journal.chunks import Chunk
@@ -109,7 +109,7 @@ class FileServer:
             Connection(os.dup(peer.fileno())) as connection,
         ):
             try:
-                keep_alive(peer)
+                set_options(peer)
                 deliver_challenge(connection, self.address.key)
                 answer_challenge(connection, self.address.key)
             finally:
