@@ -25,6 +25,7 @@ def test_costs_are_measured_after_modules_were_missing(monkeypatch: pytest.Monke
     measured._ended.set()
 
 
+@pytest.mark.slow
 def test_threads_have_costs_of_their_own() -> None:
     usage = costs.Usage(descendants=False)
 

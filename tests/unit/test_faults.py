@@ -6,11 +6,14 @@ import ast
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).parents[1] / "faults"))
 
 from register import ROOT, SOURCE, RegisterError, faults
 
 
+@pytest.mark.slow
 def test_each_fault_can_be_planted() -> None:
     wrong, names = [], set()
     for fault in faults():

@@ -8,6 +8,7 @@ import grimp
 import pytest
 
 
+@pytest.mark.slow
 def test_no_cycle() -> None:
     graph = grimp.build_graph("penstock", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}

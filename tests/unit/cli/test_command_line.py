@@ -139,6 +139,7 @@ def test_wrong_files(
     assert f"error[{code}]" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_module_is_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "penstock", "--version"], capture_output=True, text=True, timeout=60
@@ -156,6 +157,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_the_verbs(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
@@ -164,6 +166,7 @@ def test_completion_knows_the_verbs(shell: str, capsys: pytest.CaptureFixture[st
     assert "until-caught-up" in script
 
 
+@pytest.mark.slow
 def test_completion_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +189,7 @@ def test_doctor_without_a_session(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not installed" not in names["extras"]["found"], "the tests need all extras"
 
 
+@pytest.mark.slow
 def test_doctor_fails_where_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

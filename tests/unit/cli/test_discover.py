@@ -105,6 +105,7 @@ def test_errors(discover: Discover, words: tuple[str, ...], expected: str) -> No
     assert code in (2, 3) and out == "" and expected in err and "-->" not in err
 
 
+@pytest.mark.slow
 def test_tables_of_iceberg(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_list_has_all_kinds(said: Said) -> None:
     found = json.loads(said("list", "--json")[1])
     kinds = {"sources", "transforms", "sinks", "formats", "side_outputs"}
@@ -103,6 +104,7 @@ def test_an_error_has_a_hint(said: Said, words: list[str], message: str) -> None
     assert message in err
 
 
+@pytest.mark.slow
 def test_schema_knows_the_components(said: Said) -> None:
     schema = json.loads(said("schema")[1])
     assert "source.files" in schema["$defs"]

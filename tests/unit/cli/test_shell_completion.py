@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
@@ -21,6 +22,7 @@ def complete(text: str) -> list[str]:
     return [document.text[: len(before) + item.start_position] + item.text for item in found]
 
 
+@pytest.mark.slow
 def test_proposals() -> None:
     assert complete("SELECT | FROM orders") == ["SELECT id"]
     assert complete("SELECT * FROM ord|") == ["SELECT * FROM orders"]

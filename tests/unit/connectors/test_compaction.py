@@ -147,6 +147,7 @@ def test_a_failure_is_reported_after_the_commit(
     assert lake.files() == 1
 
 
+@pytest.mark.slow
 def test_a_crash_within_a_compaction(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks a run that ends after the commit of a batch, before that of the compaction."""
     made = lake.sink(compact={"files": 2})
@@ -164,6 +165,7 @@ def test_a_crash_within_a_compaction(lake: Lake, monkeypatch: pytest.MonkeyPatch
     assert [row["id"] for row in lake.rows()] == [1, 2] and lake.files() == 1
 
 
+@pytest.mark.slow
 def test_compaction_beside_a_writer(lake: Lake) -> None:
     made = lake.sink()
     write(made, batch(0))

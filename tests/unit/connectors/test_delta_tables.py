@@ -134,6 +134,7 @@ def test_readers_skip_files_by_statistics(path: str) -> None:
     assert bounds["minValues"]["at"] == "2024-02-29T23:59:59.123Z"
 
 
+@pytest.mark.slow
 def test_a_batch_is_one_version_and_written_once(path: str) -> None:
     rows = pa.record_batch({"id": [1, 2, 3]})
     for number in (0, 1, 1, 0):
@@ -160,6 +161,7 @@ def test_a_failure_between_write_and_commit(path: str) -> None:
     assert {*Path(path).glob("*.parquet")} == files
 
 
+@pytest.mark.slow
 def test_changes(path: str) -> None:
     made = sink(path, ["a", "b"], partition_by=["p"])
     first = pa.record_batch(

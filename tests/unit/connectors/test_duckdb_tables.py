@@ -176,6 +176,7 @@ def test_values_beyond_their_type_are_dead_letters(path: str) -> None:
     assert rows[5]["ns"].endswith("00.000000001") and rows[6]["h"] == str(2**127 - 1)
 
 
+@pytest.mark.slow
 def test_types_are_written_without_loss(path: str) -> None:
     schema = pa.schema(
         [
@@ -207,6 +208,7 @@ def test_types_are_written_without_loss(path: str) -> None:
     assert found == batch.to_pylist()
 
 
+@pytest.mark.slow
 def test_values_of_existing_columns(path: str) -> None:
     run(
         path,
@@ -267,6 +269,7 @@ def test_rejected_rows_are_found_among_others(path: str) -> None:
     assert run(path, "SELECT number FROM penstock_batches") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_batch_is_written_once(path: str) -> None:
     rows = pa.record_batch({"id": [1, 2]})
     for number in (0, 1, 1, 0):
@@ -286,6 +289,7 @@ def test_changes(path: str) -> None:
     assert source(path).infer_primary_key() == ("a", "b")
 
 
+@pytest.mark.slow
 def test_upserts_among_rejected_rows(path: str) -> None:
     run(
         path,
@@ -300,6 +304,7 @@ def test_upserts_among_rejected_rows(path: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_key_needs_a_unique_index(path: str) -> None:
     run(path, "CREATE TABLE t (a BIGINT, b TEXT)")
     rows = pa.record_batch({"a": [1, 1], "b": ["x", "y"]})
@@ -339,6 +344,7 @@ def test_new_columns_and_names_in_another_case(path: str) -> None:
     assert run(path, "FROM t ORDER BY 1") == [(1, None, None), (2, ["x"], Decimal("1.5"))]
 
 
+@pytest.mark.slow
 def test_errors_name_the_option(path: str, tmp_path: Path) -> None:
     run(path, "CREATE TABLE orders (a BIGINT)")
     made = sink(path, table="oders", create=False)
@@ -366,6 +372,7 @@ def test_errors_name_the_option(path: str, tmp_path: Path) -> None:
     assert run(path, "SELECT count(*) FROM orders") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_file_that_another_process_uses(path: str) -> None:
     rows = pa.record_batch({"a": [1]})
     write(sink(path), rows)
@@ -393,6 +400,7 @@ def test_a_file_that_another_process_uses(path: str) -> None:
     assert write(sink(path), rows, 2) == {}
 
 
+@pytest.mark.slow
 def test_a_killed_writer(path: str) -> None:
     write(sink(path), pa.record_batch({"a": [1]}))
     with another_process(
@@ -405,6 +413,7 @@ def test_a_killed_writer(path: str) -> None:
     assert [row["a"] for row in read(source(path))[0]] == [1, 2, 4]
 
 
+@pytest.mark.slow
 def test_new_and_changed_rows(path: str) -> None:
     run(
         path,
@@ -448,6 +457,7 @@ def test_cursors(path: str) -> None:
     assert [row["x"] for row in read(made)[0]] == [Decimal("1.5")] * 3
 
 
+@pytest.mark.slow
 def test_names_are_not_read_as_sql(path: str) -> None:
     name = "t\"; DROP TABLE x; --' ?"
     quoted = '"' + name.replace('"', '""') + '"'
@@ -462,6 +472,7 @@ def test_names_are_not_read_as_sql(path: str) -> None:
     assert run(path, "SELECT count(*) FROM x") == [(0,)]
 
 
+@pytest.mark.slow
 def test_names_of_files(tmp_path: Path) -> None:
     for name in ("shop.v1.db", "information_schema.db", "TEMP", "main.duckdb", '.x"y'):
         path = str(tmp_path / name)
@@ -485,6 +496,7 @@ def test_hostile_names_and_values(path: str) -> None:
     target.check_values()
 
 
+@pytest.mark.slow
 def test_unique_indexes_of_hostile_names(path: str) -> None:
     names = [name for name in hostile.NAMES if "\0" not in name]
     run(

@@ -54,6 +54,7 @@ def rows(of: GenerateSource, start: int, stop: int, read: Read | None = None) ->
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(start=st.integers(0, 2**36), count=st.integers(1, 50), parts=st.integers(1, 7))
 def test_a_row_depends_on_its_number_alone(start: int, count: int, parts: int) -> None:
@@ -73,6 +74,7 @@ def test_another_seed_other_rows() -> None:
     assert rows(source(fields=FIELDS, seed=1), 0, 10) != rows(source(fields=FIELDS), 0, 10)
 
 
+@pytest.mark.slow
 def test_values() -> None:
     table = pa.Table.from_pylist(rows(source(fields=FIELDS), 0, 20_000)).to_pandas()
     assert table.id.tolist() == list(range(20_000))

@@ -131,6 +131,7 @@ def test_results_are_added_to_rows(server: Server, framing: str) -> None:
     assert whole in (server.bodies if framing == "single" else server.bodies[0])
 
 
+@pytest.mark.slow
 def test_order_and_parallel_requests_are_bounded(server: Server) -> None:
     async def slow_first(request: web.Request, body: Any) -> Any:
         await asyncio.sleep(0.02 if body["id"] % 3 else 0.05)
@@ -224,6 +225,7 @@ async def busy(request: web.Request, body: Any) -> web.Response:
     return web.Response(status=503, text="later")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("handler", "code"),
     [(endless, "too-large"), (stuck, "unreachable"), (html, "not-json"), (busy, "http-503")],

@@ -83,6 +83,7 @@ def watched(options: Any, **more: Any) -> IcebergSource:
     return source(options, watch=True, interval="1ms", **more)
 
 
+@pytest.mark.slow
 def test_types_are_read_without_loss(options: Any) -> None:
     schema = pa.schema(
         [
@@ -153,6 +154,7 @@ def test_nanoseconds(options: Any) -> None:
     assert ids(read(source(options, nanoseconds="truncate"))[0]) == [1, 2]
 
 
+@pytest.mark.slow
 def test_appended_snapshots(options: Any) -> None:
     create(options)
     put(options, 1)
@@ -187,6 +189,7 @@ def test_an_empty_table(options: Any) -> None:
     assert ids(rows) == [1, 2] and ids(read(made, end)[0]) == []
 
 
+@pytest.mark.slow
 def test_one_snapshot(options: Any) -> None:
     create(options)
     numbers = [put(options, id_) for id_ in range(3)]
@@ -216,6 +219,7 @@ def test_one_snapshot(options: Any) -> None:
     assert not Path(missing["path"]).exists()
 
 
+@pytest.mark.slow
 def test_limits(options: Any) -> None:
     create(options)
     for id_ in range(3):
@@ -239,6 +243,7 @@ def test_limits(options: Any) -> None:
     assert made.lag(start, source(options, max_size="1 B").limit_batch(start, end)) == 1
 
 
+@pytest.mark.slow
 def test_changed_rows_are_an_error_without_changes(options: Any) -> None:
     create(options)
     put(options, 1, 2)
@@ -251,6 +256,7 @@ def test_changed_rows_are_an_error_without_changes(options: Any) -> None:
     assert ids(read(source(options))[0]) == [2]
 
 
+@pytest.mark.slow
 def test_changes(options: Any) -> None:
     create(options)
     put(options, 1, 2)
@@ -278,6 +284,7 @@ def test_changes(options: Any) -> None:
     assert step["file"] == 0 and step["version"] > offset["version"]
 
 
+@pytest.mark.slow
 def test_renamed_and_new_columns(options: Any) -> None:
     schema = pa.schema([("id", pa.int32()), ("s", pa.string()),
                         ("w", pa.struct([("a", pa.int32()), ("b", pa.string())]))])  # fmt: skip
@@ -310,6 +317,7 @@ def test_renamed_and_new_columns(options: Any) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_files_of_other_writers(options: Any, tmp_path: Path) -> None:
     """Checks files without IDs, and without the columns of their partition."""
     table = create(options)
@@ -328,6 +336,7 @@ def test_files_of_other_writers(options: Any, tmp_path: Path) -> None:
     assert read(source(options))[0] == [{"id": 1, "s": "hive"}]
 
 
+@pytest.mark.slow
 def test_expired_snapshots_and_removed_files(options: Any) -> None:
     create(options)
     numbers = [put(options, id_) for id_ in range(4)]
@@ -355,6 +364,7 @@ def test_expired_snapshots_and_removed_files(options: Any) -> None:
         read(source(options))
 
 
+@pytest.mark.slow
 def test_tables_that_are_rolled_back_or_created_again(options: Any) -> None:
     create(options)
     numbers = [put(options, id_) for id_ in range(2)]
@@ -406,6 +416,7 @@ def add_deletes(options: Any, path: Path, rows: pa.Table, content: Any) -> None:
     transaction.commit_transaction()
 
 
+@pytest.mark.slow
 def test_position_deletes(options: Any, tmp_path: Path) -> None:
     create(options)
     put(options, 0, 1, 2, 3, 4)
@@ -423,6 +434,7 @@ def test_position_deletes(options: Any, tmp_path: Path) -> None:
     assert ids(read(source(options))[0]) == [0, 2, 4, 5]
 
 
+@pytest.mark.slow
 def test_equality_deletes_are_an_error(options: Any, tmp_path: Path) -> None:
     create(options)
     put(options, 1)

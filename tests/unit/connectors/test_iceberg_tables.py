@@ -77,6 +77,7 @@ def create(options: Any, schema: Any, **properties: str) -> Any:
     return catalog.create_table(TABLE, schema=schema, properties=properties)
 
 
+@pytest.mark.slow
 def test_types_are_written_without_loss(options: Any) -> None:
     schema = pa.schema(
         [
@@ -125,6 +126,7 @@ def test_other_clients_read_the_files(options: Any) -> None:
     assert read_by_polars(options) == read(options) == [row, {**row, "id": 2, "s d": None}]
 
 
+@pytest.mark.slow
 def test_types_of_other_writers(options: Any) -> None:
     fields = [
         it.NestedField(1, "u", it.UUIDType(), required=True),
@@ -159,6 +161,7 @@ def test_types_of_other_writers(options: Any) -> None:
     assert [row["t"] for row in read(options)] == [dt.time(1)]
 
 
+@pytest.mark.slow
 def test_partitions(options: Any) -> None:
     schema = pa.schema(
         [("s", pa.string()), ("i", pa.int32()), ("d", pa.date32()), ("at", UTC), ("n", pa.int64()),
@@ -204,6 +207,7 @@ def test_readers_skip_files_by_statistics(options: Any) -> None:
     assert dict(found[0].file.null_value_counts) == {1: 0, 2: 1}
 
 
+@pytest.mark.slow
 def test_a_batch_is_one_snapshot_and_written_once(options: Any) -> None:
     rows = pa.record_batch({"id": [1, 2, 3]})
     for number in (0, 1, 1, 0):
@@ -217,6 +221,7 @@ def test_a_batch_is_one_snapshot_and_written_once(options: Any) -> None:
     assert sink(options).last_batch("q") == BatchId("q", 1)
 
 
+@pytest.mark.slow
 def test_expired_snapshots_do_not_hide_batches(options: Any) -> None:
     rows = pa.record_batch({"id": [1]})
     made = sink(options)
@@ -232,6 +237,7 @@ def test_expired_snapshots_do_not_hide_batches(options: Any) -> None:
     assert len(marks) == 1 and marks[0].endswith("/other")
 
 
+@pytest.mark.slow
 def test_a_failure_between_write_and_commit(options: Any) -> None:
     rows = pa.record_batch({"id": [1, 2]})
     receipts_of(sink(options), rows, parts=2)
@@ -247,6 +253,7 @@ def test_a_failure_between_write_and_commit(options: Any) -> None:
     assert {*home.rglob("*.parquet")} == files
 
 
+@pytest.mark.slow
 def test_changes(options: Any) -> None:
     made = sink(options, ["a", "b"], partition_by=["bucket(3, a)"])
     first = pa.record_batch(
@@ -298,6 +305,7 @@ def test_keys_of_any_type(options: Any) -> None:
         assert sorted(row["v"] for row in found) == [5, 6], name
 
 
+@pytest.mark.slow
 def test_many_keys(options: Any) -> None:
     made = sink(options, ["id", "s"])
     write(made, pa.record_batch({"id": range(1000), "s": ["x"] * 1000, "v": [0] * 1000}))
@@ -309,6 +317,7 @@ def test_many_keys(options: Any) -> None:
     assert [found.count(value) for value in range(4)] == [499, 1000, 1, 2]
 
 
+@pytest.mark.slow
 def test_upserts_keep_other_columns(options: Any) -> None:
     create(options, pa.schema([("Id", pa.int64()), ("kept", pa.string()), ("n", pa.int64())]))
     table_of(options).append(pa.table({"Id": [1, 7], "kept": ["x", "y"], "n": [1, 1]}))
@@ -323,6 +332,7 @@ def test_upserts_keep_other_columns(options: Any) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_replaced_tables(options: Any) -> None:
     made = sink(options, mode="replace")
     made.commit(BatchId("q", 0), [])
@@ -353,6 +363,7 @@ def _prepare(made: IcebergSink, columns: pa.Schema) -> None:
     schema_changes(node, columns)
 
 
+@pytest.mark.slow
 def test_new_and_wider_columns(options: Any) -> None:
     write(sink(options), pa.record_batch({"A": pa.array([1], pa.int32())}))
     rows = pa.record_batch({"a": [2**40], "new column": [["x"]], "at": pa.array([None], UTC)})
@@ -436,6 +447,7 @@ def test_two_pipelines_on_one_table(options: Any) -> None:
     assert sorted(found) == sorted([*expected, *((by, i) for by in "bc" for i in range(3))])
 
 
+@pytest.mark.slow
 def test_conflicts_end_as_transient(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pa.record_batch({"id": [1]})
     made = sink(options, ["id"])

@@ -74,6 +74,7 @@ def signature(call: dict[str, str], secret: str) -> str:
     return key.hex()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("more", [{}, {"session_token": "a/b+c=="}])
 def test_signature_version_4(more: dict[str, str]) -> None:
     token, until = TokenSigner(auth(**KEYS, **more))()

@@ -111,6 +111,7 @@ def dns_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dns_server")
 def test_members_in_the_dns() -> None:
     options = {**OPTIONS, "url": "mongodb+srv://db.shop.example/shop"}

@@ -41,6 +41,7 @@ def test_literals_have_no_end_of_their_own() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_statements_have_a_size() -> None:
     texts = pa.array(["x" * 40, "y", "z" * 90, "w"])
     assert [len(part) for part in chunks(texts, 94, 9)] == [2, 1, 1]

@@ -61,6 +61,7 @@ def test_a_row_depends_on_its_number_alone(
     assert rows == whole
 
 
+@pytest.mark.slow
 def test_batches_do_not_matter(monkeypatch: Any) -> None:
     whole = table(source(), 0, 300).to_pylist()
     monkeypatch.setattr(paced, "ROWS_PER_BATCH", 7)
@@ -113,6 +114,7 @@ def test_hot_bidders_sellers_and_auctions() -> None:
     assert abs(((bids.auction - FIRST) % 100 == 0).mean() - 0.5) < 0.02
 
 
+@pytest.mark.slow
 def test_persons() -> None:
     persons = events("person")
     assert persons.name.str.fullmatch(r"[A-Z][a-z]+ [A-Z][a-z]+").all()
@@ -139,6 +141,7 @@ def test_auctions() -> None:
     assert abs(open_for.mean() - 0.1676) < 0.005
 
 
+@pytest.mark.slow
 def test_bids() -> None:
     bids = events("bid")
     assert bids.price.between(100, 10**8).all()

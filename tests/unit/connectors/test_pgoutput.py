@@ -88,6 +88,7 @@ def test_changes_of_one_row() -> None:
         assert table_of_row(b"head" + data, 4) == number
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("steps", range(6))
 def test_a_cancellation_while_data_arrive(steps: int) -> None:
     """The receiver ends at once, also if the stream becomes readable in the same moment."""

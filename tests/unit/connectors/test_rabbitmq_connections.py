@@ -15,6 +15,7 @@ from penstock.connectors.rabbitmq.config import ConnectionConfig
 from penstock.sdk.network.event_loop import EventLoopThread
 
 
+@pytest.mark.slow
 def test_a_failed_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client warns of an open connection that a thread without a loop frees."""
     # Records of the log would hold the connection.

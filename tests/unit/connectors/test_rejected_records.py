@@ -111,6 +111,7 @@ def test_a_packet_larger_than_the_protocol_allows() -> None:
     assert packet_size(message) > 100 and packet_size(message) < MAX_PACKET_BYTES
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("has_own_key", [True, False])
 def test_a_key_of_redis_without_permission(has_own_key: bool) -> None:
     from redis.exceptions import NoPermissionError

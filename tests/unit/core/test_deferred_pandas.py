@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
 from penstock.core.deferred_pandas import defer_pandas, hidden_pandas, is_deferred
@@ -29,6 +31,7 @@ with hidden_pandas():
 """
 
 
+@pytest.mark.slow
 def test_pyarrow_imports_pandas_with_its_first_user() -> None:
     """Without the hook PyArrow would take a series for a list, and keep NaN in place of null."""
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)

@@ -42,6 +42,7 @@ def checked(said: Said, script: str) -> Runtime:
     return app.plan(files, overrides=overrides).spec.runtime
 
 
+@pytest.mark.slow
 def test_standalone(said: Said, path: Path) -> None:
     code, out, _ = said("deploy", "standalone", path, "--executors", 3, "--cores", 2)
     assert code == 0
@@ -73,6 +74,7 @@ def test_standalone_with_its_own_settings(said: Said, tmp_path: Path) -> None:
     assert (runtime.master, runtime.state) == ("spark://n:1", "/a b")
 
 
+@pytest.mark.slow
 def test_yarn_with_an_archive(said: Said, path: Path) -> None:
     code, out, _ = said("deploy", "yarn", path, "--archive", "--java-home", "/jvm/17")
     assert code == 0

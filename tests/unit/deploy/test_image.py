@@ -46,6 +46,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_executor(home: Path) -> None:
     done = execute(home, "executor", **VARIABLES)
     assert done.returncode == 0, done.stderr
@@ -65,11 +66,13 @@ def test_an_executor(home: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_executor_without_its_variables(home: Path) -> None:
     done = execute(home, "executor")
     assert done.returncode == 1 and "SPARK_EXECUTOR_MEMORY is not set" in done.stderr
 
 
+@pytest.mark.slow
 def test_other_words_are_a_command_of_penstock(home: Path) -> None:
     done = execute(home, "--version")
     assert (done.returncode, done.stderr) == (0, "") and re.match(r"\d+\.\d+", done.stdout)

@@ -67,6 +67,7 @@ def objects(deployment: Deployment) -> Objects:
     return {(each["kind"], each["metadata"]["name"]): each for each in found}
 
 
+@pytest.mark.slow
 def test_all_objects_have_a_namespace_and_labels(objects: Objects) -> None:
     assert [kind for kind, _ in objects] == [
         "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "ConfigMap", "Service", "StatefulSet",
@@ -131,6 +132,7 @@ def test_the_run_of_the_driver(objects: Objects, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_driver_finds_its_files(
     objects: Objects, said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +252,7 @@ def test_a_changed_file_starts_the_driver_again(deployment: Deployment) -> None:
     assert annotation(deployment) != annotation(replace(deployment, project=changed))
 
 
+@pytest.mark.slow
 def test_bytes_and_line_ends_are_kept(deployment: Deployment) -> None:
     files = {**deployment.project.files, "shop/score.wasm": b"\0asm", "shop/dos.sql": b"a\r\nb"}
     project = replace(deployment.project, files=files)
@@ -295,6 +298,7 @@ def test_the_command(said: Said, tmp_path: Path) -> None:
         assert (code, out) == (2, "") and message in err
 
 
+@pytest.mark.slow
 def test_apply_gives_the_manifests_to_kubectl(
     said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

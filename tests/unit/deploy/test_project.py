@@ -18,6 +18,7 @@ sources: {rows: {type: memory, rows: [{id: 1}], schema: id BIGINT}}
 """
 
 
+@pytest.mark.slow
 def test_all_files_that_a_run_reads(tmp_path: Path) -> None:
     environment = {**ENVIRONMENT, "PENSTOCK_SECRETS": str(tmp_path / "secrets")}
     project = read_project([write_files(tmp_path)], environment)

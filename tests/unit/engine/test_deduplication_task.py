@@ -104,6 +104,7 @@ def test_a_batch_can_be_computed_again(stream: Stream) -> None:
     assert stream.compute([(1, 101_000), (3, 101_000)]) == [False, True]
 
 
+@pytest.mark.slow
 def test_rows_expire_by_the_watermark(stream: Stream) -> None:
     watermark = 0
     for batch in range(60):

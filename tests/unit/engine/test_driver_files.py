@@ -140,6 +140,7 @@ def test_an_address_has_no_visible_key(server: FileServer) -> None:
     assert served(server.root / "a") == server.address and served(server.root.parent) is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_executor")
 def test_the_state_of_an_updating_operator(
     server: FileServer, monkeypatch: pytest.MonkeyPatch
@@ -208,6 +209,7 @@ def numbers(source: Received, start: int, end: int) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_executor")
 def test_messages_of_a_journal(
     source: Received, server: FileServer, monkeypatch: pytest.MonkeyPatch
@@ -232,6 +234,7 @@ def test_messages_of_a_journal(
         numbers(source, 6, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_executor")
 def test_damaged_and_removed_messages_of_a_journal(source: Received) -> None:
     """A damaged record is an error after the records before it. Rows are never missing."""
@@ -250,6 +253,7 @@ def test_damaged_and_removed_messages_of_a_journal(source: Received) -> None:
         list(task.read((first - 1, 10), Read()))
 
 
+@pytest.mark.slow
 def test_a_peer_without_a_key_is_disconnected(
     server: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def test_the_reason_of_a_difference(tmp_path: Path) -> None:
     assert of_directory.difference() == f"no such directory: {directory}"
 
 
+@pytest.mark.slow
 def test_an_executor_reports_its_differences(tmp_path: Path) -> None:
     paths = [asdict(shared(tmp_path)), asdict(shared(tmp_path / "missing"))]
     driver = {"host": "driver-host", "paths": paths, "versions": {**versions(), "PyArrow": "1.2"}}

@@ -55,6 +55,7 @@ def stored(directory: OperatorStateDirectory, version: StateVersion) -> Rows:
     return found
 
 
+@pytest.mark.slow
 def test_a_state_has_the_same_rows_in_other_buckets(tmp_path: Path) -> None:
     directory, chance = OperatorStateDirectory(tmp_path, 4), random.Random(7)
     version, expected = directory.before(0), Rows()

@@ -37,6 +37,7 @@ def rows(directory: OperatorStateDirectory, batch: int) -> list[str]:
     return [] if table is None else table.sort_by("_penstock_order").column("value").to_pylist()
 
 
+@pytest.mark.slow
 def test_rows_are_read_again_by_another_process(tmp_path: Path) -> None:
     directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(50):
@@ -86,6 +87,7 @@ def test_files_of_a_failed_attempt_are_not_read_and_are_removed(tmp_path: Path) 
     assert len(list(tmp_path.glob("op/*"))) == 2
 
 
+@pytest.mark.slow
 def test_files_that_no_version_needs_are_removed(tmp_path: Path) -> None:
     directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(100):

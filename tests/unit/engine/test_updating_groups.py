@@ -105,6 +105,7 @@ def test_groups_with_one_key_are_distinct() -> None:
     assert state.size == 2
 
 
+@pytest.mark.slow
 def test_many_batches_are_as_one() -> None:
     source = random.Random(3)
     rows = [
@@ -120,6 +121,7 @@ def test_many_batches_are_as_one() -> None:
     assert len(state.chunks) <= 5
 
 
+@pytest.mark.slow
 def test_groups_are_loaded_from_changes_and_snapshots(tmp_path: Path) -> None:
     chains: dict[int, Any] = {}
     for batch in range(MAX_CHAIN + 3):

@@ -71,6 +71,7 @@ def test_rows_of_touched_keys_before_and_after_random_changes(seed: int) -> None
     assert table.num_rows == len(stored)
 
 
+@pytest.mark.slow
 def test_chunks_are_few_and_hold_each_row_a_bounded_number_of_times() -> None:
     state = RowState()
     for number in range(200):

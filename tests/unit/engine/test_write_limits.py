@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise, zip_longest
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ def of(numbers: list[int]) -> pa.RecordBatch:
     return pa.record_batch({"n": pa.array(numbers, pa.int64())})
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 7), max_size=8), st.integers(1, 9), st.lists(st.integers(0, 5)),
     st.integers(1, 60),
@@ -41,6 +43,7 @@ def test_without_a_limit_batches_are_as_they_come() -> None:
     assert list(rebatch(iter(batches), None)) == batches
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | st.binary(max_size=9), max_size=12), st.integers(1, 20))
 def test_cuts_by_bytes(payloads: list[bytes | None], most: int) -> None:
     ranges = list(split_by_bytes(len(payloads), pa.array(payloads, pa.binary()), most))

@@ -154,6 +154,7 @@ def test_a_container_is_what_others_read() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_torture() -> None:
     contained_ = Avro.create(AvroConfig(framing="container"))
     outcome(contained_, TORTURE, DECLARED)

@@ -35,6 +35,7 @@ def read(
     return [row for some, _ in found for row in some.to_pylist()], places, asked
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("format_", FORMATS)
 @settings(max_examples=15, deadline=None)
 @given(rows=samples.rows_of(ALL))

@@ -159,6 +159,7 @@ def test_torture() -> None:
         read(CSV, b"a,b\n1,x\n" + (payload or b"") + b"\n2,y\n", AB)
 
 
+@pytest.mark.slow
 def test_bad_records_do_not_cost_their_neighbours() -> None:
     good: list[bytes | None] = [f"{i},u{i}".encode() for i in range(20_000)]
     bad = {7 * i * i % 20_000: TORTURE[i % len(TORTURE)] for i in range(60)}
@@ -272,6 +273,7 @@ def test_lines_may_end_with_carriage_return_alone(last: bytes) -> None:
     assert [(bad.position, bad.payload) for bad in asked.bad] == [(6, b"bad,w")]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.text("ab", min_size=1, max_size=4), st.sampled_from(LINE_ENDS)), max_size=20

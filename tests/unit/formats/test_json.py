@@ -469,6 +469,7 @@ def test_a_bad_record_of_a_file_is_one_whatever_is_used() -> None:
     assert rows == [{"a": 1, "b": None}] and asked.bad[0].payload == b'{"a":"x","b":"y"}'
 
 
+@pytest.mark.slow
 def test_big_files() -> None:
     lines = [json.dumps({"a": i, "b": "x" * (i % 300)}).encode() for i in range(30_000)]
     lines[9] = b'{"b":"' + b"x" * 3_000_000 + b'"}'
@@ -477,6 +478,7 @@ def test_big_files() -> None:
     assert [rows[i]["a"] for i in (0, 10, 29_999)] == [0, 10, 29_999]
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(samples.rows_of(ALL))
 def test_file_round_trip(rows: pa.RecordBatch) -> None:

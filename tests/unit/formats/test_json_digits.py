@@ -57,6 +57,7 @@ def expected(text: str, type_: pa.DataType) -> Decimal | None:
     return value if fits else None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(text=_numbers, type_=st.sampled_from(TYPES), quoted=st.booleans())
 def test_numbers_are_exact(text: str, type_: pa.DataType, quoted: bool) -> None:
@@ -65,6 +66,7 @@ def test_numbers_are_exact(text: str, type_: pa.DataType, quoted: bool) -> None:
     assert (None if found is None else Decimal(found.as_py())) == value
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(text=_numbers, unit=st.sampled_from(list(UNITS)))
 def test_times_are_exact(text: str, unit: Any) -> None:

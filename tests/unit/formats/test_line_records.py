@@ -56,6 +56,7 @@ def records_of(file: Any, start: RecordStart = START, **options: Any) -> list[An
     return sorted(found)
 
 
+@pytest.mark.slow
 @given(contents, st.integers(1, 30), st.integers(1, 30), st.sampled_from([12, 40]), st.booleans())
 def test_records_are_those_of_the_oracle(
     content: bytes, chunk: int, block: int, limit: int, inside: bool
@@ -86,6 +87,7 @@ def test_invalid_utf_8_fails_its_record() -> None:
     assert [(bad.payload, bad.position) for bad in asked.bad] == [(b"1\n \xff", 1)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([b"1\n", b"a\n", b"\r\n", b"2\r\n", b"long" * 3000 + b"\n"])))
 def test_the_last_start(some: list[bytes]) -> None:
     content = b"".join(some)
@@ -93,6 +95,7 @@ def test_the_last_start(some: list[bytes]) -> None:
     assert last_start(content, START) == (at[-1] if at else None)
 
 
+@pytest.mark.slow
 @given(contents, st.integers(1, 20), st.integers(1, 40))
 def test_ranges_have_whole_records(content: bytes, chunk: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -130,6 +133,7 @@ def test_a_failed_read_ends_in_a_bad_record() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="1a\r\n", max_size=8)))
 def test_written_texts_are_read_back(values: list[str]) -> None:
     out = io.BytesIO()

@@ -27,6 +27,7 @@ def lines(content: bytes, **options: Any) -> list[tuple[int, bytes]]:
     return found
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=20).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b""))))
 def test_lines(texts: list[bytes]) -> None:
     expected = [(i, text) for i, text in enumerate(texts, 1)]
@@ -46,6 +47,7 @@ def test_the_lines_of_payloads() -> None:
     assert (len(nothing.texts), len(nothing[1])) == (0, 0)
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | st.binary(max_size=9).map(lambda text: text.replace(b"x", b"\n"))))
 def test_each_line_is_of_its_payload(payloads: list[bytes | None]) -> None:
     found = split_payloads(pa.array(payloads, pa.binary()))

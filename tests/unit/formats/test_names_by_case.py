@@ -167,6 +167,7 @@ def test_fields_within_columns_with_another_spelling() -> None:
     assert row == {"l": [{"itemid": 1}, {"itemid": 2}], "m": [("itemid", {"itemid": 3})]}
 
 
+@pytest.mark.slow
 def test_bulk_and_single_reading_of_json_have_the_same_names() -> None:
     random = Random(5)
     inner = pa.struct([("id", pa.int64()), ("name", pa.string())])
@@ -208,6 +209,7 @@ def test_required_columns_of_json() -> None:
     assert read("json", {"UserId": 7}, schema) == [{"userid": 7}]
 
 
+@pytest.mark.slow
 def test_protobuf(tmp_path: Path) -> None:
     file = tmp_path / "row.proto"
     file.write_text('syntax = "proto3"; message R { int64 userId = 1; string name = 2; }')

@@ -135,6 +135,7 @@ def test_json(options: dict[str, Any], rows: pa.RecordBatch) -> None:
             assert None not in each.values() and None not in (each.get("struct") or {}).values()
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
 def test_json_in_the_wrapper_of_kafka_connect(rows: pa.RecordBatch) -> None:
@@ -147,6 +148,7 @@ def test_json_in_the_wrapper_of_kafka_connect(rows: pa.RecordBatch) -> None:
     assert comparable(values) == comparable(rows.to_pylist())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
 def test_debezium_json(rows: pa.RecordBatch) -> None:

@@ -103,6 +103,7 @@ def test_columnar_files(name: str, rows: pa.RecordBatch) -> None:
     assert plain(arrow_rs_rows(name, file)) == plain(rows.to_pylist())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
 def test_avro_files(rows: pa.RecordBatch) -> None:

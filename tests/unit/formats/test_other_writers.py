@@ -123,6 +123,7 @@ def finite(number: float | None) -> float | None:
     return None if number is None or math.isinf(number) else number
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(FLAT))
 def test_lines_of_python_and_polars(rows: pa.RecordBatch) -> None:
@@ -153,6 +154,7 @@ def test_lines_of_python_and_polars(rows: pa.RecordBatch) -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(rows=rows_of(ALL))
 def test_fastavro(rows: pa.RecordBatch) -> None:

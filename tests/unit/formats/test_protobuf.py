@@ -144,6 +144,7 @@ def test_bad_rows(orders: Protobuf) -> None:
         orders.encode(pa.record_batch({"nope": [1]}))
 
 
+@pytest.mark.slow
 def test_files(orders: Protobuf) -> None:
     schema = declared(orders)
     content = b"\x02\x08\x01\x01\xff\x02\x08\x03"
@@ -226,6 +227,7 @@ def test_enums_as_numbers_and_pickles(where: Path) -> None:
     assert outcome(copy, [b"\x50\x63"], declared(copy)).rows.column("kind").to_pylist() == [99]
 
 
+@pytest.mark.slow
 def test_invalid_schemas(where: Path) -> None:
     for file, message, text in (
         ("shop.proto", "shop.Ordr", "unknown message"),

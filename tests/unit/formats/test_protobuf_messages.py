@@ -173,6 +173,7 @@ def test_groups_that_are_no_columns_are_skipped(orders: Protobuf) -> None:
     assert decoded.rows.to_pylist() == [{"after": 2, "id": 1}]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -235,6 +236,7 @@ def test_a_recursive_column_is_an_error_of_check(where: Path) -> None:
         assert "as_json" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 def test_messages_as_json_text(where: Path) -> None:
     deep = format_of(where / "deep.proto", as_json=True)
     schema = deep.declared_schema()
@@ -254,6 +256,7 @@ def test_columns_that_no_field_has_are_null(orders: Protobuf) -> None:
     assert decoded.rows.to_pylist() == [{"other": None}] * 2
 
 
+@pytest.mark.slow
 def test_names_that_differ_by_case(tmp_path: Path) -> None:
     fields = "optional int32 a = 1; optional int32 A = 2;"
     path = tmp_path / "case.proto"

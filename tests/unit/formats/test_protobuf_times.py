@@ -209,6 +209,7 @@ def decode(
     return decoded.rows.column(0).to_pylist(), errors
 
 
+@pytest.mark.slow
 @given(times=st.lists(TIME, max_size=5))
 def test_durations(compiled: tuple[str, Any], times: list[tuple[int, int]]) -> None:
     found, errors = decode(compiled, "took", times, pa.string())
@@ -222,6 +223,7 @@ def test_durations(compiled: tuple[str, Any], times: list[tuple[int, int]]) -> N
         assert sign in ("", "-") and not fraction.endswith("0")
 
 
+@pytest.mark.slow
 @given(parts=st.tuples(
     st.sampled_from([1, 1600, 1900, 2023, 2024, 9999]) | st.integers(0, 9999),
     st.integers(-1, 13), st.integers(-1, 32),
@@ -251,6 +253,7 @@ def test_partial_dates_have_a_declaration(compiled: tuple[str, Any]) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(parts=st.tuples(
     st.integers(-1, 24), st.integers(-1, 60), st.integers(-1, 60), NANOS,
 ))  # fmt: skip

@@ -154,6 +154,7 @@ def _varint(value: int) -> bytes:
     return bytes([*encoded, value])
 
 
+@pytest.mark.slow
 def test_nanoseconds_of_protobuf(tmp_path: Path) -> None:
     file = tmp_path / "row.proto"
     file.write_text(PROTO)

@@ -82,6 +82,7 @@ def test_errors() -> None:
         joined(0, batch(time=[1], k=pa.array([1], pa.int32())))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2), st.none() | st.integers(0, 9))),
        st.integers(0, 6), st.integers(0, 8))  # fmt: skip
 def test_a_plain_join_agrees(
@@ -103,6 +104,7 @@ def test_a_plain_join_agrees(
     assert sorted(map(str, joined(tolerance, *parts))) == sorted(map(str, expected))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.lists(st.tuples(st.integers(0, 9) | st.none(), st.integers(0, 2))),
                           st.sampled_from("ab")), max_size=6))  # fmt: skip
 def test_batches_on_their_own_have_the_rows_of_single_calls(

@@ -80,6 +80,7 @@ def test_each_group_has_a_threshold_by_dispatch() -> None:
     assert [column(each, "level")[0] for each in together.handle_all(calls[:3])] == [10, 10, 20]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 4), st.none() | st.integers(0, 60))), st.integers(0, 10))
 def test_batches_and_restarts_change_nothing(steps: list[tuple[int, int | None]], cut: int) -> None:
     times = [sum(step for step, _ in steps[: i + 1]) for i in range(len(steps))]

@@ -83,6 +83,7 @@ def test_rows_without_a_time() -> None:
     assert [times for times, _ in dropped(handler)] == [[None], [None]]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(-20, 60), max_size=6), max_size=8), st.integers(1, 9),
        st.integers(1, 9), st.booleans())  # fmt: skip
 def test_each_window_has_the_rows_of_its_interval(

@@ -78,6 +78,7 @@ def test_appended_messages_are_read_with_their_metadata(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_parts_of_a_range(tmp_path: Path) -> None:
     written(tmp_path, range(200), SMALL)
     assert len(list_segments(tmp_path)) > 3
@@ -99,6 +100,7 @@ def test_parts_of_frames_with_several_records(tmp_path: Path) -> None:
             assert numbers(tmp_path, start, end) == list(range(start, end))
 
 
+@pytest.mark.slow
 def test_small_appends_are_read_as_one_batch(tmp_path: Path) -> None:
     """The conversion of a batch for each append would take minutes of a stream of transactions."""
     written(tmp_path, range(500))
@@ -155,6 +157,7 @@ def test_a_torn_tail_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
         assert numbers(tmp_path) == [0, 1, 7]
 
 
+@pytest.mark.slow
 def test_a_file_without_its_header_is_made_anew(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
     end = JournalReader(tmp_path).end()
@@ -163,6 +166,7 @@ def test_a_file_without_its_header_is_made_anew(tmp_path: Path) -> None:
     assert numbers(tmp_path) == list(range(101))
 
 
+@pytest.mark.slow
 def test_corrupt_records_are_an_error_and_their_positions_are_not_used_again(
     tmp_path: Path,
 ) -> None:
@@ -182,6 +186,7 @@ def test_corrupt_records_are_an_error_and_their_positions_are_not_used_again(
     assert numbers(tmp_path, 100) == [100]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kept", [0, 1])
 def test_missing_records_are_an_error_and_their_positions_are_not_used_again(
     tmp_path: Path, kept: int
@@ -200,6 +205,7 @@ def test_missing_records_are_an_error_and_their_positions_are_not_used_again(
     assert numbers(tmp_path, 0, missing) == list(range(missing))
 
 
+@pytest.mark.slow
 def test_a_journal_that_ends_before_the_read_records_is_an_error(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
     reader = JournalReader(tmp_path)
@@ -213,6 +219,7 @@ def test_a_journal_that_ends_before_the_read_records_is_an_error(tmp_path: Path)
     assert caught.value.code == "corrupt-journal"
 
 
+@pytest.mark.slow
 def test_acknowledged_records_are_removed_and_positions_continue(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
     reader = JournalReader(tmp_path)
@@ -227,6 +234,7 @@ def test_acknowledged_records_are_removed_and_positions_continue(tmp_path: Path)
     assert numbers(tmp_path, 100) == [100]
 
 
+@pytest.mark.slow
 def test_a_full_journal_makes_its_senders_wait(tmp_path: Path) -> None:
     async def fill(writer: Journal) -> int:
         for number in range(1_000):

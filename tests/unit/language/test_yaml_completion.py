@@ -103,6 +103,7 @@ def test_sql_in_values() -> None:
     assert completed(quoted, "customer").rstrip().endswith("where: 'id > 1 AND customer'}")
 
 
+@pytest.mark.slow
 def test_new_nodes_are_snippets() -> None:
     item = next(each for each in complete("sinks:\n  |~\n") if each.label == "files")
     assert item.snippet and item.text == "${1:files}:\n  type: files\n  from: ${2}\n  path: ${3}"

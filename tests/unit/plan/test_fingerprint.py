@@ -372,6 +372,7 @@ def test_a_secret_of_another_plan_does_not_change_the_fingerprint(tmp_path: Path
     assert fingerprint(planned(tmp_path, FILES), b"1") == before
 
 
+@pytest.mark.slow
 def test_a_short_secret_is_not_hashed_within_a_text(tmp_path: Path) -> None:
     (query,) = fingerprint(path_plan(tmp_path, "in"), b"1")["queries"].values()
     assert query["nodes"]["orders"]["config"]["path"] == "in/in/*.csv"

@@ -42,6 +42,7 @@ def test_a_function_is_deterministic_unless_declared(tmp_path: Path, value: str)
     assert not random.nodes["result_query"].deterministic
 
 
+@pytest.mark.slow
 def test_changed_code_is_a_change_of_the_nodes_that_call_it(tmp_path: Path) -> None:
     before = fingerprint(planned(tmp_path, "total(id)"))
     assert compare(before, fingerprint(planned(tmp_path, "total(id)"))) == []

@@ -103,6 +103,7 @@ def test_an_upsert_says_that_rows_are_replaced(plan: Plan) -> None:
     assert found.reasons[0].endswith("replaces the rows with the same id")
 
 
+@pytest.mark.slow
 def test_dropped_records_and_changing_tables_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "pipeline.yaml"
     path.write_text(

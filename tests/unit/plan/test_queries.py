@@ -308,6 +308,7 @@ def test_a_join_without_an_equality_is_updating_on_endless_input(
     assert query.whole_input and not query.updating
 
 
+@pytest.mark.slow
 def test_a_join_of_hidden_windows_below_groups_names_the_views(tmp_path: Path) -> None:
     """A join compares windows that views do not select, but not in a query of changes."""
     table = (

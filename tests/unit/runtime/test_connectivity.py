@@ -68,6 +68,7 @@ def test_all_errors_have_their_place(plan: Plan) -> None:
     assert [each.where.line for each in found if each.where] == [3, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("free")
 def test_a_missing_answer_is_a_timeout(plan: Plan) -> None:
     found = check_connectivity(with_source(plan, Stuck(Config())), timeout=0.5)

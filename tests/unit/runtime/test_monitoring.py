@@ -68,6 +68,7 @@ def client(handle: RunHandle) -> Iterator[Client]:
         yield Client(url)
 
 
+@pytest.mark.slow
 def test_a_run_is_ready_when_its_queries_have_started(handle: RunHandle, client: Client) -> None:
     assert client.ready() == (503, "starting")
     handle.metrics.all_started = True
@@ -96,6 +97,7 @@ def test_health_and_metrics_are_served(handle: RunHandle, client: Client) -> Non
     assert "python_info" not in text
 
 
+@pytest.mark.slow
 def test_other_paths_and_methods_are_errors(client: Client) -> None:
     status, text = client.request("/")
     assert (status, json.loads(text)) == (404, {"paths": ["/metrics", *ANSWERS]})
@@ -137,6 +139,7 @@ def test_slow_connections_are_limited_and_closed(
                 break
 
 
+@pytest.mark.slow
 def test_the_address_is_free_after_the_run(handle: RunHandle) -> None:
     with monitoring(handle, "127.0.0.1:0") as url:
         address = urlsplit(url).netloc

@@ -73,6 +73,7 @@ def test_the_latest_comes_first() -> None:
     assert newest(0) == []
 
 
+@pytest.mark.slow
 def test_pages_of_many_letters() -> None:
     """All letters once, newest first, also while letters of a page are removed."""
     count = 200_000

@@ -244,6 +244,7 @@ def test_a_host_ends_after_its_last_run(hosted: Hosted) -> None:
     assert left and not any("s3cret" in text for text in left)
 
 
+@pytest.mark.slow
 def test_a_host_awaits_its_first_request(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
     directory, host, runs = hosted
     rounds, requests = threading.Semaphore(0), host._requests
@@ -273,6 +274,7 @@ def test_a_host_without_requests_ends(tmp_path: Path, monkeypatch: pytest.Monkey
     os.close(pipe)
 
 
+@pytest.mark.slow
 def test_an_end_is_recorded_once_the_disk_has_space(
     hosted: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

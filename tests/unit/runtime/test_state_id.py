@@ -39,6 +39,7 @@ def test_all_sinks_of_a_run_have_its_owner(tmp_path: Path) -> None:
     assert planned.nodes["out"].sink.context.owner == ""
 
 
+@pytest.mark.slow
 def test_a_running_pipeline_is_named_with_its_state(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path)
     with state.locked(), pytest.raises(StateError) as caught, StateDirectory(tmp_path).locked():

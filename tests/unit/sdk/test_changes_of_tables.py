@@ -269,6 +269,7 @@ def test_changed_keys_of_a_large_transaction_are_bounded(
     assert max(kept) <= 100 and kept[-1] == 3, "only keys of the chunk are kept"
 
 
+@pytest.mark.slow
 def test_many_rows_by_columns_fit_a_small_journal(tmp_path: Path) -> None:
     """They are appended in parts. A reader removes what it has read meanwhile."""
     count, transaction = 5000, Transaction(10, "at 10", "t10", None)

@@ -111,6 +111,7 @@ def test_integers_and_floats(target: pa.DataType) -> None:
     check(pa.array(floats), exact, target)
 
 
+@pytest.mark.slow
 def test_values_of_python() -> None:
     values = [Decimal(text) for text in texts()] + [Decimal("3.12e-27"), Decimal("5.2e-64")]
     for target in COLUMNS[:9]:

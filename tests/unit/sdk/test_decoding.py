@@ -71,6 +71,7 @@ def test_isolated_decoding_equals_decoding(framing: str) -> None:
     assert decode_in_fork(format_, array([]), COLUMNS).rows.num_rows == 0
 
 
+@pytest.mark.slow
 def test_errors_other_than_of_a_record_are_raised() -> None:
     format_ = Fragile(JsonConfig())
     for payload, error in (

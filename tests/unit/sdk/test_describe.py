@@ -72,6 +72,7 @@ def described() -> dict[registry.Kind, list[Description]]:
     return describe_all()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_everything_installed_is_described(
     kind: registry.Kind, described: dict[registry.Kind, list[Description]]

@@ -6,6 +6,8 @@ import gc
 import os
 import weakref
 
+import pytest
+
 from penstock.sdk.forked import iterate_forked
 
 
@@ -21,6 +23,7 @@ def collected_here() -> int:
     return len([[] for _ in range(200_000)])
 
 
+@pytest.mark.slow
 def test_a_fork_runs_no_finalizers_of_its_parent() -> None:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)

@@ -66,6 +66,7 @@ def test_an_invalid_length(data: Any, shown: str) -> None:
     assert found.feed(b"0000000001b") == found.finish() == [] and found.lost == 1
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.binary(max_size=9).filter(lambda each: b"|" not in each), max_size=9),
     st.integers(1, 12),

@@ -82,6 +82,7 @@ def test_large_metadata(tmp_path: Path) -> None:
     assert [row["payload"] for row in rows] == [b"small"] and len(read.bad) == 1
 
 
+@pytest.mark.slow
 def test_batches_of_a_journal_are_bounded_in_bytes(tmp_path: Path) -> None:
     schema = pa.schema([("payload", pa.binary())])
     payload = b"x" * (MAX_BATCH_BYTES // 4)

@@ -69,6 +69,7 @@ def test_files_are_compressed_for_browsers_that_accept_it(client: TestClient) ->
     assert "content-encoding" not in client.get("/assets/logo-3c4d.svg").headers
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("path", [
     "/assets/none.js", "/assets/index-1a2b.js.gz", "/assets/..%2Findex.html", "/assets/a/b",
     "/assets", "/api", "/api/v1/none", "/api/v2/pipelines",

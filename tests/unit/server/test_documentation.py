@@ -77,6 +77,7 @@ def test_a_site_that_is_not_built(client: TestClient, monkeypatch: pytest.Monkey
     assert "./dev docs --site" in client.get("/docs/").text
 
 
+@pytest.mark.slow
 def test_the_replacements_of_other_control_planes_exist(client: TestClient) -> None:
     """Each route of docs/howto/control-planes.md is one of the OpenAPI description."""
     page = (ROOT / "docs" / "howto" / "control-planes.md").read_text()

@@ -74,6 +74,7 @@ def fill(store: HistoryStore, start: int, end: int, step: int, spike: int = 0) -
         store.add(time, {"shop": values}, {"shop": Baseline(0, time, {})})
 
 
+@pytest.mark.slow
 def test_old_samples_have_less_detail_but_their_extremes(tmp_path: Path) -> None:
     store, spike = HistoryStore(tmp_path / FILE), START + 20 * 60
     fill(store, START, START + 2 * HOUR, 10, spike)

@@ -137,6 +137,7 @@ def test_missing_file_without_a_near_name_names_the_few_that_exist(tmp_path: Pat
     assert caught.value.hint is None
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("data", "code"),
     [

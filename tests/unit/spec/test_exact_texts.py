@@ -62,6 +62,7 @@ def test_the_yaml_has_the_same_texts(tmp_path: Path) -> None:
     assert found == expected
 
 
+@pytest.mark.slow
 def test_the_script_has_the_same_texts(tmp_path: Path) -> None:
     data = _pipeline([*_texts()])
     del data["sources"]["a"]["rows"]

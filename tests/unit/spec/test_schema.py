@@ -93,6 +93,7 @@ def test_editors_accept_the_same_pipelines(pipeline: object, valid: bool) -> Non
     assert (not list(validator.iter_errors(pipeline))) == valid
 
 
+@pytest.mark.slow
 def test_the_schema_is_itself_valid() -> None:
     for components in (None, COMPONENTS):
         schema = json_schema(components)

@@ -16,6 +16,7 @@ def validator() -> Any:
     return jsonschema.Draft202012Validator(json_schema(registry.schemas()))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("field", "valid"),
     [

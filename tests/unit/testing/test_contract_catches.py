@@ -290,6 +290,7 @@ def test_a_broken_connector_fails(pytester: pytest.Pytester) -> None:
     assert all("AssertionError" in str(report.longrepr) for report in failed)
 
 
+@pytest.mark.slow
 def test_the_same_connectors_unbroken_pass(pytester: pytest.Pytester) -> None:
     cases = (SourceCase, SinkCase, PayloadCase)
     classes = [f"class Test{case.__name__}({case.__name__}): pass\n" for case in cases]

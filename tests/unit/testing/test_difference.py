@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_a_single_pair_of_rows_is_a_change() -> None:
     assert changed.columns == ("n",)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(ROWS, st.randoms())
 def test_the_same_rows_match_in_any_order(rows: list[dict[str, Any]], random: Any) -> None:
@@ -60,6 +62,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return sorted((row["k"], row["n"]) for row in rows)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(ROWS, ROWS)
 def test_the_difference_is_complete(

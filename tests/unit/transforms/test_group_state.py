@@ -6,6 +6,7 @@ from functools import partial
 
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
+import pytest
 
 from penstock.handlers.dispatch import ByGroup
 from penstock.handlers.roles import Roles
@@ -34,6 +35,7 @@ def computed(batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
     return sorted((tuple(row.values()) for row in unpacked.to_pylist()), key=lambda row: row[1])
 
 
+@pytest.mark.slow
 def test_batches_of_arrow_change_nothing() -> None:
     whole = rows(400)
     expected = computed([whole])

@@ -92,6 +92,7 @@ def test_jq_drops_rows_and_returns_several(tmp_path: Path) -> None:
     assert [row["id"] for row in rows] == [1, 11, 3, 13] and dead_letters == {}
 
 
+@pytest.mark.slow
 def test_many_failures_of_a_batch_need_one_call(tmp_path: Path) -> None:
     batch = pa.record_batch({"id": list(range(2000)), "s": ["a"] * 2000})
     code = """
@@ -107,6 +108,7 @@ def test_many_failures_of_a_batch_need_one_call(tmp_path: Path) -> None:
     assert list(dead_letters) == list(range(1, 2000, 2))
 
 
+@pytest.mark.slow
 def test_a_script_cannot_change_results_of_others(tmp_path: Path) -> None:
     code = """
       JSON.stringify = JSON.parse = Object.keys = Array.isArray = () => { throw 1; };
@@ -119,6 +121,7 @@ def test_a_script_cannot_change_results_of_others(tmp_path: Path) -> None:
     assert rows == THREE.to_pylist() and dead_letters == {}
 
 
+@pytest.mark.slow
 def test_variables_stay_between_batches_of_a_process() -> None:
     code = "let n = 0; function process(row) { n++; return {id: n}; }"
     with closing(make("script", code=code, schema="id INT")) as transform:
@@ -132,6 +135,7 @@ def _rows(part: Any) -> list[dict[str, Any]]:
     return part.to_pylist()
 
 
+@pytest.mark.slow
 def test_a_sandbox_has_no_environment_and_no_files() -> None:
     transform = make("script", code="function process(row) { return row; }")
     with closing(transform):
@@ -149,6 +153,7 @@ def _pid(transform: Transform[Any]) -> int:
     return int(transform._process._process.pid)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_from_outside_is_replaced() -> None:
     code = "function process(row) { return row; }"
     with closing(make("script", code=code)) as transform:
@@ -220,6 +225,7 @@ def test_invalid_code_is_an_error_at_its_place(
     assert caught.value.line_and_column == place
 
 
+@pytest.mark.slow
 def test_errors_of_a_file_are_at_its_lines(tmp_path: Path) -> None:
     file = tmp_path / "total.js"
     file.write_text("function process(row) {\n  return {id: row.s.missing.x};\n}\n")

@@ -56,6 +56,7 @@ def texts(rows: list[dict[str, Any]]) -> list[str]:
     return [repr(row) for row in rows]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("type_", "code"),
     [
@@ -75,6 +76,7 @@ def test_every_value_passes_unchanged(tmp_path: Path, type_: str, code: str) -> 
     assert texts(rows) == expected
 
 
+@pytest.mark.slow
 def test_types_in_a_script(tmp_path: Path) -> None:
     code = """
       function process(row) {
@@ -135,6 +137,7 @@ RESULTS: list[tuple[str, str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_results_are_exact_or_dead_letters(tmp_path: Path) -> None:
     """All cases run in one script: row `i` returns the value of case `i` in the column of it."""
     schema = {f"c{index}": type_ for index, (type_, _, _) in enumerate(RESULTS)}
@@ -158,6 +161,7 @@ def test_results_are_exact_or_dead_letters(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_numbers_of_a_variant_are_exact(tmp_path: Path) -> None:
     text = '{"i":9007199254740993,"d":0.30000000000000004,"x":0.12345678901234567891,"s":[1e3]}'
     schema = arrow_schema("id INT, v VARIANT")
@@ -182,6 +186,7 @@ def test_numbers_that_jq_may_round_are_dead_letters(tmp_path: Path) -> None:
     assert "may be rounded" in dead_letters[2]
 
 
+@pytest.mark.slow
 def test_names_and_numbers_of_rows(tmp_path: Path) -> None:
     code = """
       function process(row) {

@@ -51,6 +51,7 @@ def row(user: str | None, seconds: float | None, n: int = 1) -> dict[str, Any]:
     return {"user": user, "at": None if seconds is None else at(seconds), "n": n}
 
 
+@pytest.mark.slow
 def test_the_division_into_batches_and_restarts_change_nothing() -> None:
     chance = random.Random(5)
     rows, time = [], 0.0

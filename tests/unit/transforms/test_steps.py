@@ -261,6 +261,7 @@ def test_debezium() -> None:
     assert run(json.dumps(event), json.dumps({"payload": event}), steps=steps) == [expected] * 2
 
 
+@pytest.mark.slow
 def test_protobuf(tmp_path: Path) -> None:
     (tmp_path / "m.proto").write_text(
         'syntax = "proto3"; package a; message M { int32 a = 1; repeated string b = 2; }'

@@ -145,6 +145,7 @@ def test_types_without_columns_are_errors_at_their_place(result: str, message: s
     assert caught.value.line in (1, 2) and caught.value.column >= 1
 
 
+@pytest.mark.slow
 def test_a_script_in_typescript(tmp_path: Path) -> None:
     file = tmp_path / "total.ts"
     file.write_text(

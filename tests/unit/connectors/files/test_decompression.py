@@ -56,6 +56,7 @@ def test_memory_does_not_depend_on_the_decompressed_size(codec: str, lines: bool
     assert peak < 12_000_000
 
 
+@pytest.mark.slow
 def test_memory_does_not_depend_on_the_length_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decompression, "MAX_LENGTH", 1_000_000)
     stream = DecompressedStream(io.BytesIO(bz2.compress(b"x" * 20_000_000)), "bz2", lines=True)
@@ -64,6 +65,7 @@ def test_memory_does_not_depend_on_the_length_of_a_line(monkeypatch: pytest.Monk
     assert peak < 6_000_000
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("codec", CODECS)
 def test_content_beyond_the_maximum_ratio_is_one_dead_letter(
     tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +87,7 @@ def test_content_beyond_the_maximum_ratio_is_one_dead_letter(
     assert "1,000 times" in str(letter.error.detail) and "Decompress" in str(letter.error.hint)
 
 
+@pytest.mark.slow
 def test_small_content_has_no_maximum_ratio() -> None:
     stream: Any = DecompressedStream(io.BytesIO(bz2.compress(LINE * 100)), "bz2", lines=True)
     assert len(stream.read()) == 10_000_000

@@ -57,6 +57,7 @@ def test_wrong_header_ends_the_read_and_names_the_file(tmp_path: Path) -> None:
             list(files.read(partition, Read()))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", FORMATS)
 def test_inference_of_damaged_file_names_the_file(tmp_path: Path, name: str) -> None:
     format_ = FORMATS[name]

@@ -129,6 +129,7 @@ def test_failure_of_the_disk_is_no_bad_record(
         source(directory).infer_schema()
 
 
+@pytest.mark.slow
 def test_inference_ignores_a_file_that_crashes_its_decoder(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(parquet([1], column="abort"))
     with pytest.raises(PlanError, match=r"cannot infer the columns of .*/a\.parquet"):
@@ -137,6 +138,7 @@ def test_inference_ignores_a_file_that_crashes_its_decoder(tmp_path: Path) -> No
     assert source(tmp_path).infer_schema() == COLUMNS
 
 
+@pytest.mark.slow
 def test_static_table_survives_a_file_that_crashes_its_decoder(directory: Path) -> None:
     spool = Spool("p", "q", "table", "decode", directory=str(directory / "spool"))
     task = SourceTask(source(directory / "*.parquet"), COLUMNS, {}, spool)
