@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import stand_in_run
 from penstock.core.retry import Backoff
 from penstock.runtime.state.directory import StateDirectory
 from penstock.server.server import TOKEN_FILE, open_server
@@ -81,6 +82,21 @@ def test_a_run_that_a_user_started_after_a_start_that_hung(
     (pipeline_directory / "shop" / ".penstock" / "shop" / "stop").touch()
     assert run.wait(30) == 0
     assert console.await_health("stopped")["reason"] is None
+
+
+def test_a_run_of_tests_that_were_killed(
+    console: Console, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends by itself: no run of a stand-in remains on the machine."""
+    tests = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setenv(stand_in_run.TESTS, str(tests.pid))
+    words = [*STAND_IN, "run", "shop.yaml", "--log-file", str(pipeline_directory / "log.jsonl")]
+    run = subprocess.Popen(words, cwd=pipeline_directory / "shop")
+    console.await_health("running")
+    tests.kill()
+    tests.wait()
+    assert run.wait(30) == 0
+    console.await_health("stopped")
 
 
 def test_a_start_while_the_run_stops(console: Console, pipeline_directory: Path) -> None:
