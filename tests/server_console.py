@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import stand_in_run
 from penstock.core.log import Silent
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ sinks:
 STAND_IN_SESSION = (sys.executable, str(Path(__file__).parent / "stand_in_session.py"))
 STAND_IN_HOST = (sys.executable, str(Path(__file__).parent / "stand_in_host.py"))
 STAND_IN = (sys.executable, str(Path(__file__).parent / "stand_in_run.py"))
+os.environ.setdefault(stand_in_run.TESTS, str(os.getpid()))
 
 
 class Console:

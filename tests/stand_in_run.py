@@ -4,7 +4,7 @@ The file `behavior` beside the pipeline file decides: `run` (until a stop), `lin
 seconds longer), `complete`, `killed`, `fail CODE` (a run that fails with an exit code) or
 `refuse CODE` (ends before the lock). With `SECONDS` after `run` the lock is taken after that time,
 as Spark starts first. The file `connections` then has the connections of the server that the run
-was given.
+was given. A run ends with the process of its tests, which may be killed before it stops the run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from penstock.observe.batches import BatchReports
 from penstock.runtime.state.batch_log import BatchLog
 from penstock.runtime.state.directory import StateDirectory, now
 
+TESTS = "PROCESS_OF_TESTS"
+"""The variable with the number of the process of the tests."""
 PHASES = {
     "offsets": 0.1,
     "planning": 0.2,
@@ -109,7 +111,7 @@ def hold(
             reports.add("orders", number, "out", rows=3, bad=0)
             reports.finish(batch(number, began + number))
         written = 0.0
-        while behavior in ("run", "lingering") and not (state.root / "stop").exists():
+        while behavior in ("run", "lingering") and not ends(state):
             if time.monotonic() - written > 0.5:
                 state.write("status.json", snapshot(run, began))
                 written = time.monotonic()
@@ -128,6 +130,16 @@ def hold(
         errors = {"q": [{"code": "made-up", "message": "made up"}]} if code else {}
         state.end_run(entry, ended=now(), ending=ending, exit_code=code, errors=errors)
     return code
+
+
+def ends(state: StateDirectory) -> bool:
+    """Returns whether a run is to end: it is stopped, or its tests have ended."""
+    if tests := os.environ.get(TESTS):
+        try:
+            os.kill(int(tests), 0)
+        except ProcessLookupError:
+            return True
+    return (state.root / "stop").exists()
 
 
 if __name__ == "__main__":

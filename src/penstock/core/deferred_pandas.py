@@ -6,7 +6,6 @@ of each process, and few of them use pandas.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -53,7 +52,10 @@ def _finder() -> _Finder | None:
 
 
 class _Finder(MetaPathFinder):
-    """Finder of pandas until its import, after which PyArrow uses pandas."""
+    """Finder of pandas until its import, after which PyArrow uses pandas.
+
+    A search alone, as by `importlib.util.find_spec`, changes nothing.
+    """
 
     def __init__(self) -> None:
         self.hidden_from: set[int] = set()
@@ -65,18 +67,19 @@ class _Finder(MetaPathFinder):
             return None
         if threading.get_ident() in self.hidden_from:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        others = [finder for finder in sys.meta_path if finder is not self]
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((each for each in specs if each is not None), None)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader, self)
         return spec
 
 
 class _Loader(Loader):
     """Loader of pandas."""
 
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
+    def __init__(self, loader: Loader, finder: _Finder) -> None:
+        self._loader, self._finder = loader, finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -86,6 +89,8 @@ class _Loader(Loader):
         assert spec is not None
         spec.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
         from pyarrow import lib
 
         lib._pandas_api.pd  # noqa: B018 (PyArrow imports pandas here)

@@ -101,7 +101,7 @@ def _kept_number(
     if selected.has_generators or select.args.get("laterals"):
         return ()
     key = rows[0].numbered
-    key = key[:-1] if is_first(select, key[-1]) else key
+    key = key[:-1] if is_first(select, selected.names[0], key[-1]) else key
     return selected.find(0, key, {})
 
 

@@ -16,7 +16,7 @@ _FLIPPED: dict[type[exp.Expr], int] = {exp.EQ: 1, exp.GTE: 1, exp.GT: 2}
 def numbered_key(select: exp.Select, selected: Selected) -> tuple[str, ...]:
     """Returns the columns with the partition of a row number, and the number as the last one.
 
-    Returns none if a column of the partition is not selected.
+    Returns none if a column of the partition is not selected, or for the name of a window.
     """
     if selected.columns is None or selected.has_generators or select.args.get("laterals"):
         return ()
@@ -24,6 +24,8 @@ def numbered_key(select: exp.Select, selected: Selected) -> tuple[str, ...]:
     for output in select.expressions:
         window, number = output.unalias(), output.alias_or_name
         if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
+            continue
+        if window.args.get("alias"):
             continue
         parts = [_selected(each, selected) for each in window.args.get("partition_by") or ()]
         if all(parts) and lower.count(number.lower()) == 1:
@@ -41,13 +43,16 @@ def _selected(part: exp.Expr, selected: Selected) -> str:
     return found[0] if found else ""
 
 
-def is_first(select: exp.Select, number: str) -> bool:
-    """Returns whether WHERE keeps only rows with the row number 1."""
+def is_first(select: exp.Select, source: str, number: str) -> bool:
+    """Returns whether WHERE keeps only rows of a source with the row number 1.
+
+    A name with another qualifier is a field of a struct.
+    """
     where = select.args.get("where")
     conditions = conjuncts(where.this) if where is not None else ()
     return any(
-        _compares(each, each.left, each.right, _FIRST, number)
-        or _compares(each, each.right, each.left, _FLIPPED, number)
+        _compares(each, each.left, each.right, _FIRST, (source, number))
+        or _compares(each, each.right, each.left, _FLIPPED, (source, number))
         for each in conditions
         if isinstance(each, exp.Binary)
     )
@@ -55,9 +60,12 @@ def is_first(select: exp.Select, number: str) -> bool:
 
 def _compares(
     comparison: exp.Expr, column: exp.Expr, value: exp.Expr,
-    limits: dict[type[exp.Expr], int], number: str,
+    limits: dict[type[exp.Expr], int], number: tuple[str, str],
 ) -> bool:  # fmt: skip
     limit = limits.get(type(comparison))
     if limit is None or not isinstance(column, exp.Column) or not isinstance(value, exp.Literal):
         return False
-    return column.name.lower() == number.lower() and value.is_int and int(value.name) == limit
+    source, name = number
+    if len(column.parts) > 2 or column.table.lower() not in ("", source):
+        return False
+    return column.name.lower() == name.lower() and value.is_int and int(value.name) == limit

@@ -9,6 +9,7 @@ import pytest
 
 PROGRAM = """
 import sys
+from importlib.util import find_spec
 from penstock.core.deferred_pandas import defer_pandas, hidden_pandas, is_deferred
 defer_pandas()
 defer_pandas()
@@ -22,8 +23,9 @@ with hidden_pandas():
         raise AssertionError("pandas is visible")
     except ImportError:
         pass
+assert find_spec("pandas") is not None and is_deferred()
 import pandas as pd
-assert not is_deferred()
+assert not is_deferred() and pd.__loader__ is pd.__spec__.loader is find_spec("pandas").loader
 assert pa.array(pd.Series([1.0, float("nan")])).null_count == 1
 assert pa.table({"a": [1]}).to_pandas()["a"].tolist() == [1]
 with hidden_pandas():

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+import stand_in_run
+from penstock.core.retry import Backoff
 from penstock.runtime.state.directory import StateDirectory
 from penstock.server.server import TOKEN_FILE, open_server
 from penstock.server.settings import Settings
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.pipelines import Pipelines
+from penstock.server.supervision import supervised
 from server_console import STAND_IN, Console, OpenConsole, behave, wait_for
 
 ROOT = Path(__file__).parents[3]
@@ -59,6 +62,39 @@ def test_a_run_that_a_user_started(console: Console, pipeline_directory: Path) -
     console.await_health("running")
     assert console.get(f"pipelines/{console.id()}")["wish"] == "stopped"
     console.post(f"pipelines/{console.id()}/stop")
+    assert run.wait(30) == 0
+    console.await_health("stopped")
+
+
+def test_a_run_that_a_user_started_after_a_start_that_hung(
+    console: Console, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is not the failure of the earlier start, after which the server starts another."""
+    monkeypatch.setattr(supervised, "START_SECONDS", 0.5)
+    monkeypatch.setattr(Backoff, "delay", lambda backoff, failures: 3600.0)
+    behave(pipeline_directory, "run 3600")
+    console.post(f"pipelines/{console.id()}/start")
+    console.await_health("retrying")
+    behave(pipeline_directory, "lingering")
+    words = [*STAND_IN, "run", "shop.yaml", "--log-file", str(pipeline_directory / "log.jsonl")]
+    run = subprocess.Popen(words, cwd=pipeline_directory / "shop")
+    console.await_health("running")
+    (pipeline_directory / "shop" / ".penstock" / "shop" / "stop").touch()
+    assert run.wait(30) == 0
+    assert console.await_health("stopped")["reason"] is None
+
+
+def test_a_run_of_tests_that_were_killed(
+    console: Console, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends by itself: no run of a stand-in remains on the machine."""
+    tests = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setenv(stand_in_run.TESTS, str(tests.pid))
+    words = [*STAND_IN, "run", "shop.yaml", "--log-file", str(pipeline_directory / "log.jsonl")]
+    run = subprocess.Popen(words, cwd=pipeline_directory / "shop")
+    console.await_health("running")
+    tests.kill()
+    tests.wait()
     assert run.wait(30) == 0
     console.await_health("stopped")
 

@@ -28,6 +28,11 @@ START_SECONDS = 120.0
 """The time within which a started run must lock its state directory."""
 CANCEL_SECONDS = 30.0
 """The time within which a host must end a start that is cancelled."""
+_NOT_LOCKED = Reason(
+    "run-not-started",
+    f"the run has not locked its state within {START_SECONDS:g} s of its start",
+    "Look in the pipeline for Python code, a secret or a directory that blocks.",
+)
 SERVER = "server"
 """The author of restarts."""
 
@@ -158,6 +163,7 @@ class Supervised:
         process, last = self._process, status.runs[0] if status.runs else None
         requested_stop = self._requested_stop
         self._process, self._has_lock, self._requested_stop = None, False, False
+        was_cancelled, self._cancelled_at = self._cancelled_at is not None, None
         exit_code = process.exit_code if process is not None else None
         if process is not None:
             self._pipelines.end_start(process.run)
@@ -165,12 +171,13 @@ class Supervised:
                 last = None
             if last is not None and pipeline.fresh and pipeline.wish == "running":
                 self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
-            if self._leave_host(pipeline, process):
+            if self._leave_host(pipeline, process, was_cancelled=was_cancelled):
                 return
         if pipeline.wish == "restarted" or (pipeline.wish == "running" and requested_stop):
             return  # a start that came after the stop
-        if self._cancelled_at is not None:
-            self._fail(pipeline, None, process, exit_code)
+        if was_cancelled:
+            self._error = _NOT_LOCKED
+            self._fail(pipeline, None, None, exit_code)
             return
         if exit_code is None and last is not None:
             exit_code = last.exit_code
@@ -180,7 +187,9 @@ class Supervised:
             return
         self._fail(pipeline, last, process, exit_code)
 
-    def _leave_host(self, pipeline: StoredPipeline, process: RunProcess | SharedRun) -> bool:
+    def _leave_host(
+        self, pipeline: StoredPipeline, process: RunProcess | SharedRun, *, was_cancelled: bool
+    ) -> bool:
         """Counts a start that failed with its host, or that was cancelled in the host.
 
         Returns whether the run needs a new host.
@@ -189,7 +198,7 @@ class Supervised:
         ended_host = process.host_ended and (
             self.health.state == "starting" or in_first_batch(numbers, process.run)
         )
-        if ended_host or (self._cancelled_at is not None and isinstance(process, SharedRun)):
+        if ended_host or (was_cancelled and isinstance(process, SharedRun)):
             self._pipelines.add_failed_start(pipeline.id, pipeline.wished_at)
             if pipeline.failed_starts + 1 == EJECTING_STARTS:
                 self._log.warning("ejected from the share", run=process.run, reason=EJECTED)
@@ -202,13 +211,7 @@ class Supervised:
         process: RunProcess | SharedRun | None, exit_code: int | None,
     ) -> None:  # fmt: skip
         """Records a failed run. Without a run in the history its log has the reason."""
-        if self._cancelled_at is not None:
-            self._error = Reason(
-                "run-not-started",
-                f"the run has not locked its state within {START_SECONDS:g} s of its start",
-                "Look in the pipeline for Python code, a secret or a directory that blocks.",
-            )
-        elif last is None and process is not None:
+        if last is None and process is not None:
             self._error = last_error(self._launcher.logs / pipeline.id, process.run) or Reason(
                 "run-not-started", f"the run ended before its start, with exit code {exit_code}",
                 "Read the output of the run.",
