@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.connectors.mysql import MysqlSource
+from penstock.core.errors import Permanent
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.mariadb import PASSWORD, USER
 from servers.mysql import MySql
@@ -150,6 +151,12 @@ def test_another_server_by_gtids(mysql: MySql, changes: Callable[..., Changes]) 
 
     with Replica() as replica:
         replica.follow(mysql)
+        execute(replica, "SET GLOBAL read_only = ON")
+        options = {**replica.login, "query": "SELECT 1 AS id", "cursor_columns": ["id"]}
+        with pytest.raises(Permanent, match="is a replica, which does not have"):
+            config = MysqlSource.config_type.model_validate({**options, "watch": True})
+            MysqlSource.create(config).check()
+        execute(replica, "SET GLOBAL read_only = OFF")
         read_without_confirming("order", 2)
         replica.promote(mysql)
         read_without_confirming("diverged", 4)

@@ -424,6 +424,25 @@ def test_late_commits_without_the_privilege(
         sink(reader, key=("id",)).check()
 
 
+def test_new_rows_of_a_replica(options: dict[str, Any], db: Client) -> None:
+    """A replica that is read-only does not have the transactions that may commit rows of before."""
+    db("CREATE TABLE t (id int PRIMARY KEY, at datetime(6))")
+    source(options, watch=True).check()
+    db("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=1, MASTER_USER='u'")
+    try:
+        source(options, watch=True).check()
+        db("SET GLOBAL read_only = 1")
+        with pytest.raises(Permanent, match="is a replica, which does not have") as found:
+            source(options, watch=True).check()
+        assert found.value.code == "standby" and "min_age" in str(found.value.hint)
+        source(options).check()
+        source(options, watch=True, cursor_columns=["at"], min_age="1h").check()
+        db("RESET SLAVE ALL")
+        source(options, watch=True).check()
+    finally:
+        db("SET GLOBAL read_only = 0", "RESET SLAVE ALL")
+
+
 def test_a_statement_of_the_check_of_privileges_that_fails(
     options: dict[str, Any], db: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,11 @@ def perform(command):
     if command[0] == "write":
         Path(command[1]).write_text(command[2])
         return {"args": command, "returncode": 0, "stdout": "", "stderr": ""}
+    if command[0] == "preview":
+        found = app.preview(app.plan(command[1]), command[2:], rows=1000, spark=spark)
+        rows = {name: table.to_pylist() for name, table in found.tables.items()}
+        return {"args": command, "returncode": 0, "stdout": json.dumps(rows),
+                "stderr": str(found.error or "")}
     return vars(CommandLine(spark)(Path(), *command))
 
 with app.session(app.plan(sys.argv[2])) as spark:

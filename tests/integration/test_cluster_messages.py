@@ -42,6 +42,29 @@ transforms:
 sinks:
   out: {type: files, from: named, path: OUT, format: json}
 """
+REPLAYED = """\
+name: replayed
+runtime: {master: "MASTER", state: replayed, spark: {spark.executor.memory: 512m}}
+sources:
+  in: {type: generate, rows: 20, fields: {n: sequence}}
+  names: {type: sqlite, path: names.db, table: names, primary_key: [d], lookup: true}
+transforms:
+  read:
+    type: python
+    from: in
+    per: row
+    schema: n LONG
+    code: |
+      from pathlib import Path
+
+      def transform(row):
+          if row["n"] == 7 and not Path("MENDED").exists():
+              raise ValueError("not mended")
+          return row
+  named: {type: sql, sql: "SELECT n, name FROM read JOIN names ON n % 5 = d"}
+sinks:
+  out: {type: files, from: named, path: OUT-replayed, format: json}
+"""
 DAMAGED = range(7, 400, 30)
 NUMBERS = [number for number in range(400) if number not in DAMAGED]
 CHANGED = 200
@@ -104,15 +127,22 @@ def ran(spark_cluster: SparkCluster, out: Path) -> list[Done]:
         "MASTER": spark_cluster.url, "PORT": str(port), "OUT": str(out / "rows"),
         "KILLED": str(out / "killed"),
     }  # fmt: skip
-    texts = {"messages.yaml": PIPELINE, "reading.py": READING, "executors.py": EXECUTORS}
+    values["MENDED"] = str(out / "mended")
+    texts = {
+        "messages.yaml": PIPELINE, "reading.py": READING, "executors.py": EXECUTORS,
+        "replayed.yaml": REPLAYED,
+    }  # fmt: skip
     for name, text in texts.items():
         for word, value in values.items():
             text = text.replace(word, value)
         (project / name).write_text(text)
     file, sender = str(project / "messages.yaml"), Sender(port, project, out / "rows")
+    replayed = str(project / "replayed.yaml")
     commands = [
         ["run", file], ["run", file, "--until-caught-up"],
         ["dead", "list", file, "--json", "--limit", "1000"],
+        ["run", replayed], ["write", values["MENDED"], ""], ["dead", "replay", replayed],
+        ["preview", replayed, "named"],
     ]  # fmt: skip
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(sender.send_all)
@@ -125,7 +155,7 @@ def ran(spark_cluster: SparkCluster, out: Path) -> list[Done]:
 
 
 def test_each_message_is_read_once(ran: list[Done], out: Path) -> None:
-    for done in ran:
+    for done in ran[:3]:
         assert done.returncode == 0, done.stderr
     assert (out / "killed").exists(), "an executor was killed"
     rows = rows_of(out / "rows")
@@ -137,3 +167,15 @@ def test_each_message_is_read_once(ran: list[Done], out: Path) -> None:
 def test_rows_of_a_table_that_changes_during_a_run(ran: list[Done], out: Path) -> None:
     names = {row["n"]: row["name"] for row in rows_of(out / "rows")}
     assert names == {n: f"{'name' if n < CHANGED else 'changed'}{n % 5}" for n in NUMBERS}
+
+
+def test_lookups_of_a_replay_and_a_preview(ran: list[Done], out: Path) -> None:
+    *_, first, _, replayed, preview = ran
+    assert first.returncode == replayed.returncode == 0, first.stderr + replayed.stderr
+    rows = rows_of(out / "rows-replayed")
+    assert len(rows) == 20 and {row["n"]: row["name"] for row in rows} == {
+        row["n"]: f"changed{row['n'] % 5}" for row in rows
+    }
+    assert preview.stderr == ""
+    previewed = json.loads(preview.stdout)["named"]
+    assert sorted(previewed, key=lambda row: row["n"]) == sorted(rows, key=lambda row: row["n"])

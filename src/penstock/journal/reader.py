@@ -113,13 +113,15 @@ class JournalReader:
         """Removes the segments whose records are all before a position.
 
         The last record remains, so that its writer finds it at the next start, in a segment of its
-        own: records that were read take no space of the journal.
+        own: records that were read take no space of the journal. Raises StateError if it is missing
+        or corrupt.
         """
         spans = [(segment, after) for segment, after in self._spans(None) if after <= before]
         if spans and spans[-1][1] == self.end():
             segment, after = spans.pop()
             if segment.first < after - 1:
-                segment.write_last_record(after)
+                last, record = next(self.read(after - 1, after))
+                Segment(self.directory, last).write_record(record)
                 segment.path.unlink(missing_ok=True)
         for segment, _ in spans:
             segment.path.unlink(missing_ok=True)

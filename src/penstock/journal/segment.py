@@ -26,7 +26,7 @@ import pyarrow as pa
 from penstock.core.errors import StateError
 from penstock.core.files.durable import rename_durably
 from penstock.core.files.private_files import open_private
-from penstock.journal.chunks import Chunk, chunk_head, decode_chunk
+from penstock.journal.chunks import Chunk, chunk_head
 
 MAGIC = b"PSJRNL1\n"
 SUFFIX = ".segment"
@@ -81,16 +81,12 @@ class Segment:
         sync_directory(self.directory)
         return file
 
-    def write_last_record(self, end: int) -> None:
-        """Writes the record before `end`, the last one, as a segment of its own, durably."""
-        (chunk,) = self.chunks(end - 1, end)
-        last, batch = decode_chunk(chunk, end - 1, end)
-        schema = self.schema()
-        segment = Segment(self.directory, last)
-        incomplete = segment.path.with_suffix(".incomplete")
+    def write_record(self, record: pa.RecordBatch) -> None:
+        """Creates the file with one record, durably."""
+        incomplete = self.path.with_suffix(".incomplete")
         with open_private(incomplete, "wb") as file:
-            file.write(_encode_header(schema) + encode_frame(batch, last))
-        rename_durably(incomplete, segment.path)
+            file.write(_encode_header(record.schema) + encode_frame(record, self.first))
+        rename_durably(incomplete, self.path)
 
     def schema(self) -> pa.Schema:
         """Returns the columns. Raises StateError if the header is incomplete."""

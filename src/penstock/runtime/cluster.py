@@ -48,10 +48,20 @@ def executors_of(
 
 
 @contextmanager
-def reports_of(spark: SparkSession, state: Path) -> Iterator[None]:
-    """Receives the reports of tasks of a cluster to a state directory, and sends them files."""
+def served_to_tasks(spark: SparkSession, directory: Path) -> Iterator[None]:
+    """Makes a temporary directory the state of tasks of a cluster, whose reports are received.
+
+    The driver serves what it serves of the state of a run. Nothing else is required to be shared.
+    """
     if is_local(spark):
         yield
         return
-    with shipping(), receiving(spark, state):
+    state = StateDirectory(directory)
+    with (
+        state.locked(),
+        shipping(),
+        receiving(spark, state.root),
+        serving(spark, state.root),
+        share_paths(spark, state_path(state.lock), []),
+    ):
         yield

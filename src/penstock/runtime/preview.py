@@ -26,7 +26,7 @@ from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.capture import capture_nodes
 from penstock.runtime.capture_sink import Capture
-from penstock.runtime.cluster import reports_of
+from penstock.runtime.cluster import served_to_tasks
 from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.state.directory import StateDirectory
@@ -207,7 +207,7 @@ def preview(
     after `timeout` seconds, or when `cancelled` returns True. The schemas of the plan must be
     resolved.
     """
-    with temporary_directory() as directory, reports_of(session, directory):
+    with temporary_directory() as directory, served_to_tasks(session, directory):
         tap, captures = capture_nodes(isolate_state(plan, directory), names, max_rows=rows)
         run = PreviewRun(
             tap, session, directory,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -34,3 +34,6 @@ class Config(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False
     )
+
+    uses_outer_auth: ClassVar[bool] = False
+    """Whether these options have a `url` to which the `auth` of the options around them is sent."""

@@ -205,6 +205,17 @@ def test_missing_records_are_an_error_and_their_positions_are_not_used_again(
     assert numbers(tmp_path, 0, missing) == list(range(missing))
 
 
+def test_missing_records_are_an_error_of_their_removal(tmp_path: Path) -> None:
+    """The last record, which is kept, is missing."""
+    written(tmp_path, range(3), Bounds(flush="each"))
+    (segment,) = list_segments(tmp_path)
+    segment.path.write_bytes(segment.path.read_bytes()[:-1])
+    written(tmp_path, [])
+    with pytest.raises(StateError, match="no records 2 to 2") as caught:
+        JournalReader(tmp_path).remove_before(3)
+    assert caught.value.code == "corrupt-journal" and segment.path.exists()
+
+
 @pytest.mark.slow
 def test_a_journal_that_ends_before_the_read_records_is_an_error(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from penstock.connectors.pulsar import PulsarSource
 from penstock.sdk import Retry, StartAt
 from penstock.sdk.columns.template import KeyTemplate
 from penstock.sdk.network.auth import AwsAuth, PasswordAuth
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
-from penstock.sdk.network.unencrypted import is_local
+from penstock.sdk.network.unencrypted import is_local, unencrypted_credentials
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,20 @@ def test_a_key_that_is_a_column_name_is_an_error() -> None:
 )  # fmt: skip
 def test_hosts_of_this_machine(host: str, local: bool) -> None:
     assert is_local(host) is local
+
+
+@pytest.mark.parametrize(
+    ("scheme", "auth", "routes"),
+    [("http", {"token": "x"}, [("admin", "url")]), ("http", None, []),
+     ("https", {"token": "x"}, [])],
+)  # fmt: skip
+def test_credentials_for_a_second_address(
+    scheme: str, auth: object, routes: list[tuple[str, ...]]
+) -> None:
+    """The token of Pulsar is sent to the admin API, too."""
+    options = {"url": "pulsar+ssl://db.example.com", "topic": "t", "auth": auth}
+    admin = {"url": f"{scheme}://db.example.com:8080"}
+    config = PulsarSource.config_type.model_validate({**options, "admin": admin})
+    found = [*unencrypted_credentials(config)]
+    assert [each.option for each in found] == routes
+    assert all(str(each.hint).startswith("Use https:// in url.") for each in found)

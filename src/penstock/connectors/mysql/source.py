@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from penstock.connectors.mysql.changes import MysqlChangesSource
 from penstock.connectors.mysql.config import MysqlSourceConfig
 from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.replicas import check_primary
 from penstock.connectors.mysql.texts import exact_item, to_rows
 from penstock.connectors.mysql.transactions import open_transactions
 from penstock.sdk import Component, Context
@@ -32,7 +34,9 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
     transactions of the server, otherwise those that have written. So a transaction that stays open
     delays new rows. The user needs the privilege PROCESS; without it the source reads rows at once,
     or by `min_age`, and misses such rows. Values that are assigned before the transaction begins,
-    and transactions of the primary of a replica, are not covered.
+    and transactions of the primary of a replica, are not covered. A replica that is read-only is
+    an error without `min_age`, if the user has the privilege REPLICATION CLIENT (MariaDB:
+    SLAVE MONITOR).
 
     With `changes: true` the source reads the rows of the table, then its inserts, updates and
     deletes in the order of their commits, from the binary log. The snapshot is read in chunks,
@@ -75,6 +79,12 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._declared: Mapping[str, str] | None = None
+
+    def check(self) -> None:
+        super().check()
+        if self.config.watch and self.config.min_age is None:
+            with closing(self.connect()) as connection:
+                check_primary(connection)
 
     def connect(self) -> MysqlConnection:
         return MysqlConnection(self.config)

@@ -78,7 +78,7 @@ def _get(config: ConnectionConfig, admin: PulsarAdmin, path: str) -> list[str]:
         names: Any = json.loads(content)
     except ValueError:
         names = None
-    if not isinstance(names, list):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _rejected(admin, path, "an answer that is no list of names")
     return names
 

@@ -67,6 +67,8 @@ class PulsarAuth(Auth):
 class PulsarAdmin(Config):
     """The admin API of the cluster, which lists topics for `penstock discover` and editors."""
 
+    uses_outer_auth = True
+
     url: str
     """The URL: `http://HOST:8080`, or `https://HOST:8443`."""
     namespaces: list[str] = []

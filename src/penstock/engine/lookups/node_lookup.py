@@ -45,12 +45,13 @@ def key_lookup(context: BuildContext, node: Node, query: Query) -> KeyLookup:
 
 def _served(context: BuildContext, node: Node, source: LookupSource[Any]) -> ServedLookup | None:
     """Returns the lookup by the driver of a table in local files; None for another one."""
-    server = None if context.checkpoint is None else server_of(context.checkpoint)
-    if context.checkpoint is None or server is None or node.in_state:
+    directory = context.checkpoint or context.plan.state
+    server = server_of(directory)
+    if server is None or node.in_state:
         return None
     if all(data.node is not node for data in local_data(context.plan)):
         return None
-    return serve_lookup(server, context.checkpoint / LOOKUPS / node.name, source)
+    return serve_lookup(server, directory / LOOKUPS / node.name, source)
 
 
 def _time_to_live(node: Node, fill: Node | None) -> float:

@@ -26,22 +26,27 @@ _BETWEEN_URLS = re.compile(r",(?=[\w+]+://)")
 _ENCRYPTED = {*_WITH_TLS.values(), "mongodb+srv", "tls"}
 
 
-def unencrypted_credentials(config: Config, *route: str | int) -> Iterator[OptionError]:
+def unencrypted_credentials(
+    config: Config, *route: str | int, outer_auth: Any = None
+) -> Iterator[OptionError]:
     """Yields a warning for each connection with credentials, without TLS, to another machine.
 
     A connection is `config`, or a map of options in it, with `auth`, `tls`, and `url` or `brokers`.
-    `route` is the place of `config` in the options of its component.
+    `route` is the place of `config` in the options of its component. A map with `uses_outer_auth`
+    has `outer_auth`, and the scheme of its `url` is that of its TLS.
     """
-    if _has_secret(getattr(config, "auth", None)) and not getattr(config, "tls", True):
+    auth = outer_auth if config.uses_outer_auth else getattr(config, "auth", None)
+    if _has_secret(auth) and (config.uses_outer_auth or not getattr(config, "tls", True)):
         for address in _addresses(config):
             parts = urlsplit(address)
             scheme, host = parts.scheme, parts.hostname or ""
             if scheme not in _ENCRYPTED and not is_local(host):
-                yield _warning(scheme, host, *route)
+                option = "url" if config.uses_outer_auth else "auth"
+                yield _warning(scheme, host, *route, option)
                 break
     for name in type(config).model_fields:
         for place, part in _parts(getattr(config, name)):
-            yield from unencrypted_credentials(part, *route, name, *place)
+            yield from unencrypted_credentials(part, *route, name, *place, outer_auth=auth)
 
 
 def is_local(host: str) -> bool:
@@ -56,7 +61,7 @@ def is_local(host: str) -> bool:
 def _warning(scheme: str, host: str, *route: str | int) -> OptionError:
     remedy = f"Use {_WITH_TLS[scheme]}:// in url" if scheme in _WITH_TLS else "Set tls: true"
     return OptionError.of(
-        *route, "auth", message=f"the connection to {host} has credentials and no TLS",
+        *route, message=f"the connection to {host} has credentials and no TLS",
         code="unencrypted-credentials",
         hint=f"{remedy}. Without TLS, programs in the network can read the credentials and the "
         "rows.",
