@@ -1,4 +1,4 @@
-"""The web console in Firefox: every page in both themes, and the first hour of a user."""
+"""The web console in Firefox: every page, the tabs in both themes, and the first hour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state.directory import StateDirectory
 from server_console import Console, OpenConsole, add_pipeline
 from servers.browser import firefox
-from web_console import ROOT, console_addresses, listening, log_in
+from web_console import PAGES, ROOT, console_addresses, listening, log_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
@@ -31,23 +31,20 @@ document.addEventListener("securitypolicyviolation", (event) =>
 addEventListener("input", (event) => event.target._valueTracker?.setValue(""), true);
 """
 """Reports violations. React ignores a value that a program sets, as Playwright does in Firefox."""
-WIDTHS_OF_PAGE = """async (path) => {
-    const excess = async () => {
-        await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-        return Math.max(0, document.documentElement.scrollWidth - window.innerWidth);
-    };
-    const choose = (newValue) => dispatchEvent(new StorageEvent("storage", {
-        key: "mantine-color-scheme-value", newValue, storageArea: localStorage}));
+EXCESS_WIDTH = """async ([path, theme]) => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const root = document.documentElement;
     if (path) history.pushState(null, "", path);
-    choose("light");
-    await excess();
+    if (root.dataset.mantineColorScheme !== theme) dispatchEvent(new StorageEvent("storage", {
+        key: "mantine-color-scheme-value", newValue: theme, storageArea: localStorage}));
     const end = Date.now() + 60_000;
-    while (document.querySelector('[aria-label="Loading"]') && Date.now() < end) await excess();
-    const light = await excess();
-    choose("dark");
-    return [light, await excess(), document.documentElement.dataset.mantineColorScheme];
+    do {
+        await frame();
+        await frame();
+    } while (document.querySelector('[aria-label="Loading"]') && Date.now() < end);
+    return [Math.max(0, root.scrollWidth - window.innerWidth), root.dataset.mantineColorScheme];
 }"""
-"""Opens a page of the console. Returns the excess width in both themes, and the last theme."""
+"""Opens a page of the console in a theme. Returns the excess width, and the theme."""
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +82,15 @@ def test_every_page(
     with listening(console) as address:
         log_in(page, address, console)
         faults.clear()  # the first request has no session
-        for path in console_addresses(console.id("cafe"), console.id("shop")):
-            assert page.evaluate(WIDTHS_OF_PAGE, path) == [0, 0, "dark"], path
-            page.locator("h1, h2, .surface").first.wait_for()
-            assert faults == [], path
+        pages, shop = console_addresses(console.id("cafe")), console_addresses(console.id("shop"))
+        for theme, paths in (("light", pages), ("dark", shop[len(PAGES) :])):
+            for path in paths:
+                assert page.evaluate(EXCESS_WIDTH, [path, theme]) == [0, theme], path
+                page.locator("h1, h2, .surface").first.wait_for()
+                assert faults == [], path
         page.goto(f"{address}/shared#token={token}")
         page.get_by_text("Shared by admin, read only").wait_for()
-        assert page.evaluate(WIDTHS_OF_PAGE, None) == [0, 0, "dark"]
+        assert page.evaluate(EXCESS_WIDTH, [None, "dark"]) == [0, "dark"]
         page.goto(f"{address}/docs/")
         page.get_by_role("heading").first.wait_for()
     assert faults == []

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 CALM: dict[str, str | float | bool] = {
     "ui.prefersReducedMotion": 1, "browser.startup.page": 0, "dom.ipc.processCount": 1,
+    "layout.frame_rate": 20,
     "dom.ipc.processPrelaunch.enabled": False, "fission.autostart": False,
     "media.rdd-process.enabled": False, "media.utility-process.enabled": False,
 }  # fmt: skip
-"""Preferences of Firefox: no animations, no first page, and few processes."""
+"""Preferences of Firefox: no animations, no first page, few processes and frames."""
 
 
 @contextmanager

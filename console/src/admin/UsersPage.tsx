@@ -4,6 +4,7 @@ import { api } from "../api/client";
 import type { UserFacts } from "../api/types";
 import { AskButton } from "../parts/AskButton";
 import { ErrorNotice } from "../parts/ErrorNotice";
+import classes from "../parts/CardTable.module.css";
 import { Loading } from "../parts/Loading";
 import { Time } from "../parts/Time";
 import { usePageTitle } from "../parts/usePageTitle";
@@ -26,20 +27,20 @@ export default function UsersPage() {
     <Stack gap="md">
       <h1>Users</h1>
       {remove.isError && <ErrorNotice error={remove.error} />}
-      <div className="surface" style={{ overflowX: "auto" }}>
+      <div className="surface" style={{ overflow: "clip" }}>
         {!users.data && <Loading />}
         {users.data && (
-          <Table verticalSpacing="sm" horizontalSpacing="md" miw={620}>
+          <Table className={classes.table} verticalSpacing="sm" horizontalSpacing="md">
             <Table.Thead>
               <Table.Tr>{["Name", "Rights", "Created", ""].map((each) => <Table.Th key={each}>{each || <span className="quiet">Actions</span>}</Table.Th>)}</Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {users.data.map((user) => (
                 <Table.Tr key={user.name}>
-                  <Table.Td fw={600}>{user.name}{user.name === me.name && <span className="quiet"> (you)</span>}{!user.has_password && <div className="quiet">no password yet</div>}</Table.Td>
+                  <Table.Td fw={600} className="long" maw={{ md: 360 }}>{user.name}{user.name === me.name && <span className="quiet"> (you)</span>}{!user.has_password && <div className="quiet">no password yet</div>}</Table.Td>
                   <Table.Td><UserRights user={user} /></Table.Td>
                   <Table.Td><Time at={user.time} /></Table.Td>
-                  <Table.Td ta="right">
+                  <Table.Td data-actions ta={{ base: "left", md: "right" }}>
                     {user.name !== me.name && <AskButton size="xs" question={`Delete ${user.name}?`} answer="Delete" onConfirm={() => remove.mutate(user.name)}>Delete</AskButton>}
                   </Table.Td>
                 </Table.Tr>

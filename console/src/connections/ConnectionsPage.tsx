@@ -8,12 +8,14 @@ import { Empty } from "../parts/Empty";
 import { ErrorNotice } from "../parts/ErrorNotice";
 import { Loading } from "../parts/Loading";
 import { Time } from "../parts/Time";
+import classes from "../parts/CardTable.module.css";
 import { usePageTitle } from "../parts/usePageTitle";
 import { ConnectionForm, TestResult } from "./ConnectionForm";
-import { type Connection, connectionPath, type Tested, useConnections, useDelete } from "./connections";
+import { type Connection, connectionPath, listTitle, type Tested, useConnections, useDelete } from "./connections";
+import { NamesPanel } from "./NamesPanel";
 import { TablesPanel } from "./TablesPanel";
 
-type Open = { kind: "new" } | { kind: "edit" | "tables"; name: string } | null;
+type Open = { kind: "new" } | { kind: "edit" | "list"; name: string } | null;
 
 /** The connections of the server, which pipelines use by name. */
 export default function ConnectionsPage() {
@@ -33,15 +35,7 @@ export default function ConnectionsPage() {
       </Group>
       {open?.kind === "new" && <ConnectionForm onDone={close} />}
       {open?.kind === "edit" && chosen && <ConnectionForm key={chosen.name} connection={chosen} onDone={close} />}
-      {open?.kind === "tables" && chosen && (
-        <section className="surface" style={{ padding: 16 }} aria-label={`Tables of ${chosen.name}`}>
-          <Group justify="space-between" mb="sm">
-            <h2 style={{ margin: 0, fontSize: 16 }}>Tables of {chosen.name}</h2>
-            <Button size="xs" variant="subtle" onClick={close}>Close</Button>
-          </Group>
-          <TablesPanel key={chosen.name} connection={chosen} />
-        </section>
-      )}
+      {open?.kind === "list" && chosen && <NamesOf key={chosen.name} connection={chosen} onClose={close} />}
       {remove.isError && <ErrorNotice error={remove.error} />}
       <div className="surface" style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label="Connections">
         {!connections.data && <Loading />}
@@ -51,7 +45,7 @@ export default function ConnectionsPage() {
           </Empty>
         )}
         {connections.data && connections.data.length > 0 && (
-          <Table verticalSpacing="sm" horizontalSpacing="md" miw={{ base: 0, md: 860 }}>
+          <Table className={classes.table} verticalSpacing="sm" horizontalSpacing="md" miw={{ base: 0, md: 860 }}>
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>Name</Table.Th>
@@ -73,8 +67,23 @@ export default function ConnectionsPage() {
   );
 }
 
+/** The tables of a connection, or other names that exist in its system. */
+function NamesOf({ connection, onClose }: { connection: Connection; onClose: () => void }) {
+  const title = `${listTitle(connection)} of ${connection.name}`;
+  return (
+    <section className="surface" style={{ padding: 16 }} aria-label={title}>
+      <Group justify="space-between" mb="sm" wrap="nowrap" align="flex-start">
+        <h2 className="long" style={{ margin: 0, fontSize: 16 }}>{title}</h2>
+        <Button size="xs" variant="subtle" onClick={onClose}>Close</Button>
+      </Group>
+      {connection.lists[0] === "table" ? <TablesPanel connection={connection} /> : <NamesPanel connection={connection} />}
+    </section>
+  );
+}
+
 function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen: (open: Open) => void; onDelete: () => void }) {
   const { name } = connection;
+  const list = listTitle(connection);
   const test = useMutation({ mutationFn: () => api.post<Tested>(`${connectionPath(name)}/test`) });
   return (
     <Table.Tr>
@@ -82,10 +91,10 @@ function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen:
       <Table.Td className="mono">{connection.type}</Table.Td>
       <Table.Td visibleFrom="md"><Use connection={connection} /></Table.Td>
       <Table.Td visibleFrom="md"><Time at={connection.time} /> <span className="quiet">by {connection.author}</span></Table.Td>
-      <Table.Td>
+      <Table.Td data-actions>
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={() => onOpen({ kind: "edit", name })}>Edit</Button>
-          <Button size="xs" variant="default" onClick={() => onOpen({ kind: "tables", name })}>Tables</Button>
+          {list && <Button size="xs" variant="default" onClick={() => onOpen({ kind: "list", name })}>{list}</Button>}
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>Test</Button>
           <AskButton size="xs" question={`Delete ${name}?`} answer="Delete" onConfirm={onDelete}>Delete</AskButton>
         </Group>

@@ -8,11 +8,20 @@ export interface Connection {
   name: string;
   type: string;
   options: Values;
+  /** The options whose values the server lists: table, or such as topic. */
+  lists: string[];
   permissions: Permissions;
   author: string;
   time: string;
 }
 export interface Tested { tables: number | null }
+
+/** The title of the list of a connection: Tables, Topics, or Names of several options. Null without a list. */
+export function listTitle({ lists }: Connection): string | null {
+  const [first, ...others] = lists;
+  if (!first) return null;
+  return others.length ? "Names" : `${first[0]!.toUpperCase()}${first.slice(1)}s`;
+}
 
 export const connectionPath = (name: string) => `/connections/${encodeURIComponent(name)}`;
 

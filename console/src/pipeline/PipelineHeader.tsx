@@ -24,7 +24,7 @@ export function PipelineHeader({ pipeline, errors }: { pipeline: Summary; errors
           <h1 title={pipeline.name}>{pipeline.name}</h1>
           <StateBadge large state={stopping ? "stopping" : health.state} label={stopping ? "stopping…" : undefined} />
         </div>
-        <Actions pipeline={pipeline} />
+        <Actions pipeline={pipeline} errors={errors} />
       </div>
       <dl className={classes.facts}>
         <Fact label="Since">{health.since ? <Time at={health.since} /> : "–"}</Fact>

@@ -76,7 +76,7 @@ export default function NewPipelinePage() {
               <div className={classes.tools}>
                 {text.trim() ? <CheckStatus check={check} /> : <span className={classes.status}>Choose a template, open a file, or write</span>}
                 {text.trim() && <Button size="xs" variant="default" loading={convert.isPending} onClick={() => convert.mutate()}>Show as YAML</Button>}
-                <Button type="submit" loading={create.isPending} disabled={!name || !check.result?.ok}>Create</Button>
+                <Button type="submit" loading={create.isPending} disabled={!name || !check.valid}>Create</Button>
               </div>
               <div className={classes.text}>
                 <CodeEditor ref={editor} label="Text of the new pipeline" language={SCRIPT.test(text) ? "sql" : "yaml"} text={text} subject={{ path: "", name: draft }} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
@@ -96,7 +96,7 @@ export default function NewPipelinePage() {
       <EditorKeys />
       {mayData && text.trim() !== "" && (
         <Suspense fallback={<Loading />}>
-          <DraftPanels draft={{ path: "", body: { name: draft, text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} />
+          <DraftPanels draft={{ path: "", body: { name: draft, text } }} nodes={check.last?.nodes ?? NO_NODES} valid={check.valid} />
         </Suspense>
       )}
       {create.isError && <ErrorNotice error={create.error} />}

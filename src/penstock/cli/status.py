@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ All = Annotated[
 ]
 
 RUNS = 5
+_NONE: Mapping[str, str | None] = {}
 COLORS = {"failed": "red", "crash-looping": "red", "unknown": "red", "retrying": "yellow",
           "slow": "yellow", "running": "green", "idle": "green"}  # fmt: skip
 
@@ -91,19 +93,25 @@ def _print_all(directories: list[Path], overrides: tuple[str, ...], json: bool) 
 
 
 def _print_served(client: ServerClient, json: bool) -> None:
-    found = [(Path(each.file), each.name, each.health) for each in client.pipelines()]
-    _print_found(found, json)
+    pipelines = client.pipelines()
+    found = [(Path(each.file), each.name, each.health) for each in pipelines]
+    _print_found(found, json, {each.file: each.ejected for each in pipelines})
 
 
-def _print_found(found: list[tuple[Path, str, Health]], json: bool) -> None:
+def _print_found(
+    found: list[tuple[Path, str, Health]], json: bool, ejected: Mapping[str, str | None] = _NONE
+) -> None:
+    """Prints pipelines. `ejected` are the reasons of ejections from shares, by file."""
     from penstock.cli.printing import print_json
 
     if json:
         print_json([
-            {"pipeline": name, "file": str(file), **asdict(health)} for file, name, health in found
+            {"pipeline": name, "file": str(file), **asdict(health),
+             "ejected": ejected.get(str(file))}
+            for file, name, health in found
         ])  # fmt: skip
     else:
-        _print_list(found)
+        _print_list(found, ejected)
 
 
 def _health(file: Path, overrides: tuple[str, ...]) -> tuple[str, Health]:
@@ -121,7 +129,7 @@ def _health(file: Path, overrides: tuple[str, ...]) -> tuple[str, Health]:
         return file.stem, Health("unknown", None, Reason(first.code, first.message, first.hint))
 
 
-def _print_list(found: list[tuple[Path, str, Health]]) -> None:
+def _print_list(found: list[tuple[Path, str, Health]], ejected: Mapping[str, str | None]) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -140,6 +148,8 @@ def _print_list(found: list[tuple[Path, str, Health]]) -> None:
         if health.next_attempt:
             line.append(f"  next attempt {health.next_attempt}", "dim")
         line.append(f"  {file}", "dim")
+        if reason_of_ejection := ejected.get(str(file)):
+            line.append(f"\n{' ' * width}  {reason_of_ejection}", "yellow")
         console.print(line)
 
 

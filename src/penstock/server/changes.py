@@ -170,9 +170,7 @@ class Changes:
     def start(self, id: str, author: str, *, fresh: bool = False) -> None:
         """Wishes that a pipeline runs, again if it is stopping. Raises CheckFailed for errors."""
         with self._locks.changing(id):
-            entry = self._require(id)
-            if entry.errors:
-                raise CheckFailed([dict(error) for error in entry.errors])
+            entry = self._require_startable(id)
             self._record_current(id, entry.file)
             supervised = self._supervisor.find(id)
             again = supervised is not None and supervised.stopping
@@ -183,8 +181,8 @@ class Changes:
         self._wish(id, "stopped", author)
 
     def restart(self, id: str, author: str, *, fresh: bool = False) -> None:
-        """Wishes that a pipeline stops and starts again."""
-        self._require(id)
+        """Wishes that a pipeline stops and starts again. Raises CheckFailed for errors."""
+        self._require_startable(id)
         self._wish(id, "restarted", author, fresh=fresh)
 
     def delete(self, id: str) -> None:
@@ -242,6 +240,12 @@ class Changes:
                 "the file of the pipeline does not exist", code="missing-file",
                 hint="Restore the file, or delete the pipeline.",
             )  # fmt: skip
+        return entry
+
+    def _require_startable(self, id: str) -> CatalogEntry:
+        entry = self._require(id)
+        if entry.errors:
+            raise CheckFailed([dict(error) for error in entry.errors])
         return entry
 
     def _new_file(self, name: str, text: str) -> Path:

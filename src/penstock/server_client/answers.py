@@ -30,8 +30,8 @@ _CLASSES: Mapping[int, type[PenstockError]] = {
 class ServedPipeline:
     """A pipeline of a server. `version` is the applied version; None before the first one.
 
-    `changed` is whether its file differs from the applied version. In a list `text` is None, and
-    `runs` unknown.
+    `changed` is whether its file differs from the applied version. `ejected` is the reason for
+    which it runs outside of its share. In a list `text` is None, and `runs` unknown.
     """
 
     id: str
@@ -41,6 +41,7 @@ class ServedPipeline:
     wish: str
     version: int | None
     changed: bool
+    ejected: str | None = None
     text: str | None = None
     runs: bool = False
 
@@ -80,7 +81,9 @@ def read_pipeline(facts: Mapping[str, Any]) -> ServedPipeline:
     known = {name: facts[name] for name in names}
     health = Health.from_json(facts["health"])
     runs = facts.get("owner") is not None or health.state == "starting"
-    return ServedPipeline(**known, health=health, text=facts.get("text"), runs=runs)
+    return ServedPipeline(
+        **known, health=health, ejected=facts.get("ejected"), text=facts.get("text"), runs=runs
+    )
 
 
 def read_error(facts: Mapping[str, Any], status: int, draft: Draft | None) -> PenstockError:

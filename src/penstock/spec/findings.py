@@ -11,6 +11,8 @@ from pydantic import BaseModel
 from penstock.spec.fields import fields_at
 from penstock.spec.source_map import Route, SourceMap
 
+MAP_ERRORS = {"dict_type", "mapping_type", "model_type", "model_attributes_type"}
+"""The errors of pydantic of a value in place of a map."""
 _KEY_ERRORS = {"missing", "extra_forbidden"}
 
 
@@ -38,6 +40,11 @@ class Finding:
     @property
     def is_extra(self) -> bool:
         return self.kind == "extra_forbidden"
+
+    @property
+    def expects_map(self) -> bool:
+        """Whether only a map is valid."""
+        return {detail["type"] for detail in self.details} <= MAP_ERRORS
 
 
 Item = tuple[Route, Route, dict[str, Any]]

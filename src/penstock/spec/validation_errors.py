@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -189,7 +190,22 @@ class ErrorFormatter:
     def _hint(self, finding: Finding, value: SourceValue | None) -> str | None:
         if self._secret(finding):
             return "put the value in quotes" if value is not None and value.is_scalar else None
-        return suggest_fix(finding.details, value) or self._describe_field(finding)
+        return (
+            suggest_fix(finding.details, value)
+            or self._map_in_script(finding, value)
+            or self._describe_field(finding)
+        )
+
+    def _map_in_script(self, finding: Finding, value: SourceValue | None) -> str | None:
+        """Returns a hint for a text in place of a map in SQL, which has an option for each key."""
+        if not finding.expects_map or value is None or not value.is_scalar:
+            return None
+        if Path(self.source_map.key(finding.route).file).suffix != ".sql":
+            return None
+        fields = self._fields(finding.trail) if finding.kind == "model_type" else {}
+        keys = [name for name, field in fields.items() if field.required] or list(fields)
+        option = dotted((*finding.route[len(self.prefix) :], keys[0] if keys else "NAME"))
+        return f"write each key of the map as an option: '{option}' = ..."
 
     def _secret(self, finding: Finding) -> bool:
         field = self._field(finding)

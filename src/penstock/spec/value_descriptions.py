@@ -10,6 +10,7 @@ from typing import Any
 from penstock.core.permission_errors import NOT_PERMITTED
 from penstock.core.secret import redact_urls
 from penstock.core.text import nearest, shorten
+from penstock.spec.findings import MAP_ERRORS
 from penstock.spec.source_map import SourceValue, Substitution
 
 _TYPES = {
@@ -65,7 +66,6 @@ _SMALL_BOUNDS = {
     ("too_short", 1): "at least one entry",
     ("string_too_long", 1): "one character",
 }
-_MAPS = {"dict_type", "model_type", "model_attributes_type"}
 _FREE = {"value_error", "assertion_error"}
 _SHORTEST_MASKED = 3
 
@@ -159,7 +159,7 @@ def suggest_fix(details: List[dict[str, Any]], value: SourceValue | None) -> str
     kinds = {str(detail["type"]) for detail in details}
     if NOT_PERMITTED in kinds:
         return next(str(each["ctx"]["hint"]) for each in details if each["type"] == NOT_PERMITTED)
-    if value is not None and value.is_list and kinds <= _MAPS:
+    if value is not None and value.is_list and kinds <= MAP_ERRORS:
         if value.inline:
             return None
         named = kinds == {"dict_type"}

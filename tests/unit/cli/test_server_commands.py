@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from command_line import CommandLine
 from penstock.cli.logs import new_lines
+from penstock.server.store.pipelines import EJECTED, EJECTING_STARTS
 from server_console import PIPELINE, Console
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("static_checks")]
@@ -105,7 +107,7 @@ def test_start_status_logs_and_stop(penstock: Penstock, console: Console) -> Non
     assert penstock("start", "shop")[0] == 0
     console.await_health("running")
     code, out, _ = penstock("status", "--all")
-    assert (code, out.split()[:2]) == (0, ["shop", "running"])
+    assert (code, out.split()[:2], "share" in out) == (0, ["shop", "running"], False)
     log = console.server.parts.settings.logs / console.id() / "log.jsonl"
     log.write_text(
         '{"timestamp": "2026-01-01T00:00:00Z", "level": "info", "event": "hi", "rows": 2}\n'
@@ -117,6 +119,16 @@ def test_start_status_logs_and_stop(penstock: Penstock, console: Console) -> Non
     assert penstock("logs", "shop", "--level", "error")[1].count("\n") == 1
     assert penstock("stop", "shop") == (0, "shop stopped\n", "")
     assert console.health()["state"] == "stopped"
+
+
+def test_status_of_an_ejected_pipeline(penstock: Penstock, console: Console) -> None:
+    pipelines, id = console.server.parts.views._pipelines, console.id()
+    for _ in range(EJECTING_STARTS):
+        pipelines.add_failed_start(id, pipelines.get(id).wished_at)
+    lines = penstock("status", "--all")[1].splitlines()
+    assert (lines[0].split()[0], lines[1].strip()) == ("shop", EJECTED)
+    (facts,) = json.loads(penstock("status", "--all", "--json")[1])
+    assert facts["ejected"] == EJECTED
 
 
 def test_wrong_names_and_tokens(penstock: Penstock) -> None:

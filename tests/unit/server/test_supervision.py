@@ -77,6 +77,32 @@ def test_errors_of_files_and_state_end_the_restarts(
     assert {name: console.health(name) for name in names} == failed
 
 
+def test_a_file_with_errors_is_no_healthy_pipeline(
+    open_console: OpenConsole, pipeline_directory: Path
+) -> None:
+    add_pipeline(pipeline_directory, "cafe")
+    console = open_console()
+    shop, cafe = console.id(), console.id("cafe")
+    console.post(f"pipelines/{shop}/start")
+    console.post(f"pipelines/{cafe}/start")
+    console.await_health("running", name="cafe")
+    console.post(f"pipelines/{cafe}/stop")
+    console.await_health("stopped", name="cafe")
+    console.await_health("running")
+    before = owner(console)
+    for name in ("cafe", "shop"):
+        file = pipeline_directory / name / f"{name}.yaml"
+        file.write_text(file.read_text().replace("format: json", "format: jsom"))
+    health = console.await_health("unknown", name="cafe")
+    assert health["reason"]["hint"] == 'did you mean "json"?'
+    assert [each["name"] for each in console.get("pipelines")] == ["cafe", "shop"]
+    for path in (f"{cafe}/start", f"{cafe}/restart", f"{shop}/restart"):
+        found = console.post(f"pipelines/{path}", status=422)["errors"]
+        assert [each["code"] for each in found] == ["unknown-type"]
+    assert owner(console) == before
+    assert console.health()["state"] in ("running", "idle")
+
+
 def test_five_failures_are_a_crash_loop() -> None:
     failures = Failures()
     for number in range(CRASH_LOOP_FAILURES - 1):

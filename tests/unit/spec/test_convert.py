@@ -63,5 +63,5 @@ def test_types_of_other_dialects_are_types_of_spark(tmp_path: Path) -> None:
 def test_a_file_with_an_error_is_not_converted(tmp_path: Path) -> None:
     path = tmp_path / "a.sql"
     path.write_text("CREATE TABL a;")
-    with pytest.raises(SpecError, match="expected TABLE, found TABL"):
+    with pytest.raises(SpecError, match="found TABL"):
         convert([str(path)])

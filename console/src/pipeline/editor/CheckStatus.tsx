@@ -12,9 +12,10 @@ export function CheckStatus({ check }: { check: Check }) {
   );
 }
 
-function describe({ result, error, checking }: Check): [string, string] {
+function describe({ result, valid, error, checking }: Check): [string, string] {
   if (error) return ["warn", "Not checked: " + (error as Error).message];
   if (checking || !result) return ["calm", "Checking…"];
+  if (!result.ok && valid) return ["warn", "Valid; the state does not support the change"];
   if (!result.ok) return ["bad", plural(result.errors.length, "error")];
   if (result.warnings.length) return ["warn", `Valid, ${plural(result.warnings.length, "warning")}`];
   return ["good", "Valid"];

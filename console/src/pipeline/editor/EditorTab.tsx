@@ -86,7 +86,7 @@ export default function EditorTab({ detail }: { detail: Detail }) {
             </Button>
           )}
           {mayEdit && (
-            <Button size="xs" variant="default" loading={plan.isPending} disabled={!check.result?.ok} onClick={() => plan.mutate()}>
+            <Button size="xs" variant="default" loading={plan.isPending} disabled={!check.valid} onClick={() => plan.mutate()}>
               Check against the state
             </Button>
           )}
@@ -104,7 +104,7 @@ export default function EditorTab({ detail }: { detail: Detail }) {
         {mayEdit && (
           <form className={classes.apply} onSubmit={(event) => { event.preventDefault(); send(false); }}>
             <TextInput className={classes.note} aria-label="Note of the version" placeholder="Note, such as: read all topics" maxLength={500} value={note} onChange={(event) => setNote(event.currentTarget.value)} />
-            <Button type="submit" loading={apply.isPending} disabled={!check.result?.ok || !pending}>
+            <Button type="submit" loading={apply.isPending} disabled={!check.valid || !pending}>
               {isActive(detail.health.state) ? "Apply and restart" : "Apply"}
             </Button>
           </form>
@@ -113,7 +113,7 @@ export default function EditorTab({ detail }: { detail: Detail }) {
       {mayEdit && <EditorKeys />}
       {mayEdit && mayData && (
         <Suspense fallback={<Loading />}>
-          <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={Boolean(check.result?.ok)} letter={letter ? { id, letter } : undefined} />
+          <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={check.valid} letter={letter ? { id, letter } : undefined} />
         </Suspense>
       )}
       {plan.data && <PlanResult result={plan.data} />}

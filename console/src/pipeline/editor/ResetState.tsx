@@ -8,7 +8,7 @@ export function ResetState({ name, busy, onReset }: Props) {
   const [typed, setTyped] = useState("");
   return (
     <Group gap="xs" mt={8} align="end">
-      <TextInput size="xs" label={`Or reset the state: offsets and open windows are lost. Type ${name} to confirm.`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} />
+      <TextInput size="xs" label={`Or reset the state: offsets, open windows and dead letters are lost. Type ${name} to confirm.`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} />
       <Button size="xs" color="red.8" disabled={typed !== name} loading={busy} onClick={onReset}>
         Reset the state and apply
       </Button>

@@ -3,6 +3,8 @@ import { api } from "../../api/client";
 import type { CheckResult } from "../../api/types";
 
 export const CHECK_DELAY = 300;
+/** The code of changes that the state does not support. */
+export const CHANGED_PLAN = "changed-plan";
 
 interface Checked { text: string; result: CheckResult | null; error: unknown }
 export interface Check {
@@ -10,6 +12,8 @@ export interface Check {
   result: CheckResult | null;
   /** The last result, also while a newer text is checked. */
   last: CheckResult | null;
+  /** Whether the present text is valid in itself. The state may not support its changes. */
+  valid: boolean;
   error: unknown;
   checking: boolean;
 }
@@ -38,6 +42,7 @@ export function useCheck(path: string, text: string | null, name?: string): Chec
   return {
     result: current?.result ?? null,
     last: checked?.result ?? null,
+    valid: current?.result?.errors.every((each) => each.code === CHANGED_PLAN) ?? false,
     error: current?.error ?? null,
     checking: text !== null && current === null,
   };

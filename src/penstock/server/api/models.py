@@ -106,7 +106,7 @@ class Trial(Body):
 
 
 class Application(Body):
-    """A text to apply. `fresh` resets the state, which loses offsets and open windows.
+    """A text to apply. `fresh` resets the state: offsets, open windows and dead letters.
 
     `base` is the version that the text was made from; another one is an error. 0 is none.
     """

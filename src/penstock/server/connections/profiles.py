@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.core.errors import UserError
 from penstock.runtime.state.directory import now
+from penstock.server.connections.listings import listed_options
 from penstock.server.connections.secret_options import (
     kept,
     separate,
@@ -150,6 +151,7 @@ def _facts(profile: StoredConnection) -> Facts:
         "name": profile.name, "type": profile.type,
         "options": shown(profile.options, profile.secrets),
         "permissions": asdict(profile.permissions), "author": profile.author, "time": profile.time,
+        "lists": listed_options(profile.type),
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from penstock.core.files.private_files import FILE_MODE
 from penstock.core.log import Log
@@ -239,7 +239,9 @@ class Supervised:
             reason = self._error or found.reason
             return Health("retrying", found.since, reason, _time(self._failures.next_start))
         if entry.errors:
-            return Health(found.state, found.since, _first_error(entry))
+            unknown = Health("unknown", found.since)
+            worst = max(found, unknown, key=lambda each: each.severity)
+            return replace(worst, reason=_first_error(entry))
         if found.state == "stopped" and pipeline.wished_by and pipeline.wish == "stopped":
             by = Reason("stopped-by", f"stopped by {pipeline.wished_by}")
             return Health("stopped", found.since or pipeline.wished_at, by)

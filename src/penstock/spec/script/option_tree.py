@@ -111,7 +111,7 @@ class OptionTree:
                 + (f', found "{similar}"' if similar else ""),
                 code="missing-connector",
                 where=where,
-                hint="add connector = 'files' or another connector; `penstock list` shows them",
+                hint=self._connector_hint(kinds),
             )
         declared = _text(self._kind) if self._kind else kind
         if self._kind is not None and declared not in kinds:
@@ -135,6 +135,13 @@ class OptionTree:
                 where=self._file.location(use.start, use.end),
                 hint="create another table for writing",
             )
+
+    def _connector_hint(self, kinds: Collection[str]) -> str:
+        """Returns a hint for a table without a connector, which may be named by `type`."""
+        declared = _text(self._kind) if self._kind else ""
+        if declared and declared not in kinds:
+            return f"write connector = '{declared}' in place of {_TYPE}"
+        return "add connector = 'files' or another connector; `penstock list` shows them"
 
     def node(self) -> Node:
         """Returns the node, with its type."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.errors import SpecError
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, nearest
 from penstock.spec.script.function import CreateFunction, read_function
 from penstock.spec.script.options import Option, read_options, read_value
 from penstock.spec.script.other_statements import unsupported_statement
@@ -19,6 +19,16 @@ STATEMENTS = [
     "CREATE TABLE", "CREATE VIEW", "CREATE FUNCTION", "CREATE MACRO", "INSERT INTO", "SELECT",
     "SET",
 ]  # fmt: skip
+_DEFINITIONS = ["TABLE", "VIEW", "FUNCTION", "MACRO"]
+_SOURCE = "CREATE TABLE name (columns) WITH (connector = ...)"
+_VIEW = "CREATE VIEW name AS SELECT ..."
+_COUNTERPARTS = {
+    **dict.fromkeys(("SOURCE", "STREAM", "EXTERNAL", "FOREIGN"), f"write {_SOURCE}"),
+    "SINK": f"write {_SOURCE}, and INSERT INTO name SELECT ...",
+    **dict.fromkeys(("MATERIALIZED", "LIVE", "RECURSIVE"), f"write {_VIEW}"),
+    "CONNECTION": "write the options of the connection in WITH of each table",
+}
+"""Definitions of other systems, and the statements in place of them."""
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 
@@ -121,7 +131,8 @@ def _read_create(reader: TokenReader) -> Statement:
         names = reader.names("the name of a column") if reader.at("(") else []
         reader.expect("AS")
         return CreateView(name, names, reader.rest("a query"), keeps_existing)
-    reader.expect("TABLE")
+    if not reader.accept("TABLE"):
+        raise _unknown_definition(reader)
     keeps_existing = reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("the name of the table")
     columns = read_columns(reader) if reader.at("(") else TableColumns()
@@ -137,6 +148,19 @@ def _read_create(reader: TokenReader) -> Statement:
         else:
             raise reader.error("WITH, PARTITIONED BY, AS or the end of the statement")
     return CreateTable(name, columns, partitioned_by, options, query, temporary, keeps_existing)
+
+
+def _unknown_definition(reader: TokenReader) -> SpecError:
+    *others, last = _DEFINITIONS
+    error = reader.error(f"{', '.join(others)} or {last}")
+    word = reader.word()
+    if word in _COUNTERPARTS:
+        error.hint = _COUNTERPARTS[word]
+    elif (similar := nearest(word, _DEFINITIONS)) is not None:
+        error.hint = f'did you mean "CREATE {similar}"?'
+    else:
+        error.hint = f"write one of {', '.join(f'CREATE {each}' for each in _DEFINITIONS)}"
+    return error
 
 
 def _unknown_statement(reader: TokenReader) -> SpecError:

@@ -1,0 +1,19 @@
+"""Options of a connector whose values the server lists: tables, topics and the like."""
+
+from __future__ import annotations
+
+from penstock.core.errors import MissingExtra, PlanError
+from penstock.sdk import registry
+from penstock.sdk.database.listing import ListedSource
+from penstock.sdk.messages.listing import ListedTopics
+
+
+def listed_options(type_: str) -> list[str]:
+    """Returns `table`, or options such as `topic`; none for a type without such a source."""
+    try:
+        component = registry.find("source", type_)
+    except (PlanError, MissingExtra):
+        return []
+    if issubclass(component, ListedSource):
+        return ["table"]
+    return list(component.listed_options) if issubclass(component, ListedTopics) else []

@@ -1,0 +1,90 @@
+"""The web console in a browser: changes without their state, files with errors, a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock.app import plan
+from penstock.plan.fingerprint import fingerprint
+from penstock.runtime.state.directory import StateDirectory
+from server_console import Console
+from web_console import PASSWORD, listening, log_in, serious_findings, type_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from servers.redis import Redis
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("built_console", "static_checks"),
+]
+
+
+def test_a_change_that_the_state_does_not_support(
+    console: Console, page: Page, pipeline_directory: Path
+) -> None:
+    """It can be previewed, tested and applied with a reset of the state."""
+    file = pipeline_directory / "shop" / "shop.yaml"
+    state = StateDirectory(pipeline_directory / "shop" / ".penstock" / "shop")
+    state.write("plan.json", fingerprint(plan(file), state.key()))
+    text = file.read_text().replace(
+        "type: generate, fields: {id: {type: sequence}}", "type: impulse"
+    )
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.goto(f"{address}/pipelines/{console.id()}/editor")
+        page.locator(".cm-content").wait_for()
+        type_text(page, text)
+        page.get_by_text("the state does not support the change").first.wait_for()
+        assert page.get_by_role("button", name="Preview", exact=True).is_enabled()
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_text("Not applied; the pipeline is unchanged").wait_for()
+        assert "impulse" not in file.read_text()
+        page.get_by_label("Or reset the state").fill("shop")
+        page.get_by_role("button", name="Reset the state and apply").click()
+        page.get_by_text("Applied as version 2").wait_for()
+        assert file.read_text() == text
+
+        file.write_text(text.replace("impulse", "impuls"))
+        page.get_by_text("The file has errors. Correct them before the start.").wait_for()
+        assert page.get_by_role("button", name="Start", exact=True).is_disabled()
+
+
+def test_lists_and_long_names_on_a_phone(console: Console, page: Page, redis: Redis) -> None:
+    name = "-".join(["department"] * 5)
+    connections: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+        name: ("nats", {}, ["Names"]), "cache": ("redis", redis.login, ["Names"]),
+        "events": ("kafka", {"brokers": "kafka.invalid:9092"}, ["Topics"]),
+        "hooks": ("http", {}, []), "shop-db": ("sqlite", {"path": "shop.db"}, ["Tables"]),
+    }  # fmt: skip
+    for each, (type_, options, _) in connections.items():
+        body = {"name": each, "type": type_, "options": options}
+        console.post("connections", body, status=201)
+    with redis.client() as client:
+        client.rpush("waiting", "1")
+    user = {"name": name, "rights": ["view", "data", "operate"], "password": PASSWORD}
+    console.post("users", user, status=201)
+    page.set_viewport_size({"width": 390, "height": 844})
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.goto(f"{address}/users")
+        row = page.get_by_role("row").filter(has_text=name)
+        for part in (row.get_by_text("view, data, operate"), row.get_by_role("button").last):
+            box = part.bounding_box()
+            assert box is not None and box["x"] + box["width"] <= 390
+        assert serious_findings(page) == []
+        page.goto(f"{address}/connections")
+        for each, (_, _, titles) in connections.items():
+            row = page.get_by_role("row").filter(has_text=each)
+            row.get_by_role("button", name="Edit").wait_for()
+            buttons = row.get_by_role("button").all()
+            assert [each.inner_text() for each in buttons] == ["Edit", *titles, "Test", "Delete"]
+            assert len({(box := each.bounding_box()) and box["y"] for each in buttons}) == 1
+        page.get_by_role("row").filter(has_text="cache").get_by_role("button", name="Names").click()
+        page.get_by_role("radiogroup", name="Option").get_by_text("list").click()
+        page.get_by_label("Names for list").get_by_text("waiting").wait_for()
+        assert serious_findings(page) == []
