@@ -251,8 +251,7 @@ class IncrementalPlan:
             return self._difference(plan, plan, affected)
         changed = [affected.changes(side) for side in (0, 1)]
         new_left = self._over(plan, [changed[0], Weighted(affected.rows(1, AFTER), None)])
-        if not affected.had_state:
-            return new_left
+        # Also without state: a column that can be null is one in each batch, as later states need.
         new_right = self._over(plan, [Weighted(affected.rows(0, BEFORE), None), changed[1]])
         return union(self._catalyst, new_left, new_right, scala_items(plan.output()))
 
