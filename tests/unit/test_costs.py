@@ -11,6 +11,7 @@ import pytest
 import costs
 
 
+@pytest.mark.slow
 def test_costs_are_measured_after_modules_were_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "SECONDS_BETWEEN_SAMPLES", 0.01)
     measured = costs.Costs(by_file=False, distributes=True)

@@ -177,6 +177,7 @@ def test_completion_is_installed(
     assert str(written) in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_doctor_without_a_session(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["doctor", "--quick", "--json"])
     found = json.loads(capsys.readouterr().out)

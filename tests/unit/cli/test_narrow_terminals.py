@@ -49,6 +49,7 @@ def test_descriptions_have_whole_words_on_short_lines(
     assert "\u2026" not in text
 
 
+@pytest.mark.slow
 def test_explanations_have_whole_words_on_short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = printed(monkeypatch, "explain", str(FLIGHTS), "--static").splitlines()
     without_path = [line for line in lines if str(FLIGHTS.parent) not in line]

@@ -89,6 +89,7 @@ def test_a_wrong_definition_is_not_kept(shell: Shell, text: str, code: str, line
     assert list(shell.definitions.entries) == ["orders"]
 
 
+@pytest.mark.slow
 def test_commands(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shell.load(f"{ORDERS}; {VOID}; {BIG};", "a.sql")
     execute(shell, "\\d")

@@ -177,6 +177,7 @@ def test_a_query_needs_only_the_definitions_that_it_uses(shell: Shell) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_table_without_connector_has_the_rows_of_its_inserts(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_change_that_applies_to_new_rows(said: Said) -> None:
     assert f"changes since the last run\n  + transform {FILTER}\n" in out
 
 
+@pytest.mark.slow
 def test_a_change_that_does_not_fit_the_state(said: Said) -> None:
     code, _, err = said("10 seconds", "20 seconds", "check", "--level", "static")
     assert code != 0

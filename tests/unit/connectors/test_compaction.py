@@ -95,6 +95,7 @@ def test_files_of_a_partition_are_combined(lake: Lake) -> None:
     assert read(source, offset)[0] == batch(99).to_pylist()
 
 
+@pytest.mark.slow
 def test_larger_files_are_not_changed(lake: Lake) -> None:
     made = lake.sink()
     for number in range(3):

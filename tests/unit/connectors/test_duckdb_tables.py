@@ -107,6 +107,7 @@ def read(of: DuckdbSource, offset: Any = None) -> tuple[list[dict[str, Any]], An
     return rows, end, asked
 
 
+@pytest.mark.slow
 def test_types_are_read_without_loss(path: str) -> None:
     run(
         path,
@@ -278,6 +279,7 @@ def test_a_batch_is_written_once(path: str) -> None:
     assert sink(path).last_batch("q") == BatchId("q", 1)
 
 
+@pytest.mark.slow
 def test_changes(path: str) -> None:
     made = sink(path, ["a", "b"])
     first = pa.record_batch({"a": [1, 1, 2, None], "b": ["x", "y", "x", "x"], "n": [1, 2, 3, 4]})
@@ -318,6 +320,7 @@ def test_a_key_needs_a_unique_index(path: str) -> None:
     assert run(path, "FROM t") == [(1, "x")]
 
 
+@pytest.mark.slow
 def test_replaced_tables(path: str) -> None:
     run(path, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)")
     made = sink(path)
@@ -437,6 +440,7 @@ def test_new_and_changed_rows(path: str) -> None:
     assert read(by_time, offset)[0] == []
 
 
+@pytest.mark.slow
 def test_cursors(path: str) -> None:
     run(
         path,

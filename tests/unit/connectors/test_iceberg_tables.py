@@ -116,6 +116,7 @@ def test_types_are_written_without_loss(options: Any) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_other_clients_read_the_files(options: Any) -> None:
     schema = pa.schema(
         [("id", pa.int64()), ("n", pa.decimal128(18, 4)), ("at", UTC), ("s d", pa.string())]
@@ -198,6 +199,7 @@ def test_partitions(options: Any) -> None:
             sink(options, partition_by=[wrong]).check_schema(schema)
 
 
+@pytest.mark.slow
 def test_readers_skip_files_by_statistics(options: Any) -> None:
     for number, start in enumerate((0, 100)):
         rows = pa.record_batch({"id": range(start, start + 3), "s": ["b", None, "a"]})
@@ -385,6 +387,7 @@ def test_new_and_wider_columns(options: Any) -> None:
         _prepare(made, wide)
 
 
+@pytest.mark.slow
 def test_columns_and_partitions_that_change_during_a_run(options: Any) -> None:
     made = sink(options, ["id"])
     write(made, pa.record_batch({"id": [1]}))

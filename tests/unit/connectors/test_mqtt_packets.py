@@ -84,6 +84,7 @@ def test_packets_of_any_chunks(length: int) -> None:
     assert read(chunks).sizes == sizes
 
 
+@pytest.mark.slow
 def test_a_large_packet_is_parsed_once() -> None:
     data = packet(20_000_000) + packet(1)
     chunks = (data[start : start + 65_536] for start in range(0, len(data), 65_536))

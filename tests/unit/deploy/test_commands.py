@@ -56,6 +56,7 @@ def test_standalone(said: Said, path: Path) -> None:
     assert "#   " + str(path.parent / "protos/order.proto") in out and "shop.yaml\n" not in out
 
 
+@pytest.mark.slow
 def test_standalone_with_its_own_settings(said: Said, tmp_path: Path) -> None:
     path = tmp_path / "small pipeline.sql"
     path.write_text(

@@ -78,6 +78,7 @@ def test_other_words_are_a_command_of_penstock(home: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "") and re.match(r"\d+\.\d+", done.stdout)
 
 
+@pytest.mark.slow
 def test_the_dockerfile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(

@@ -279,6 +279,7 @@ def test_the_memory_of_the_driver_follows_the_heap(tmp_path: Path) -> None:
     assert container["resources"]["limits"] == {"memory": "6144Mi"}
 
 
+@pytest.mark.slow
 def test_the_command(said: Said, tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(SMALL + "runtime: {spark: {spark.executor.instances: 5}}\n")

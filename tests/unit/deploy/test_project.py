@@ -52,6 +52,7 @@ def test_the_module_of_a_step(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_variables_need_no_values(tmp_path: Path) -> None:
     path = write_files(tmp_path)
     project = read_project([path], {"PENSTOCK_SECRETS": str(tmp_path / "secrets")})

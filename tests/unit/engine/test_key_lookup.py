@@ -104,6 +104,7 @@ def test_distinct_keys_are_looked_up_in_chunks(tmp_path: Path) -> None:
     assert len(CALLS) == 2
 
 
+@pytest.mark.slow
 def test_a_table_that_the_driver_serves(tmp_path: Path) -> None:
     server = FileServer(tmp_path, "127.0.0.1", "127.0.0.1")
     try:

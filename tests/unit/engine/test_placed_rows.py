@@ -77,6 +77,7 @@ def test_values_of_text_that_is_not_utf8_are_not_compared_first() -> None:
     assert set(contents.values) == {"id"} and contents.counts == {digest(payload): 1}
 
 
+@pytest.mark.slow
 def test_large_values_are_not_compared_first() -> None:
     rows = [{**A, "text": f"{number}" * 1000} for number in range(2000)]
     assert set(Contents.of([rows], COLUMNS).values) == {"id"}

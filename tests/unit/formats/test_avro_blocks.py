@@ -163,6 +163,7 @@ def test_size_of_a_snappy_block_is_bounded_before_it_is_decompressed(
     assert rows_and_errors(file_of("snappy", block(1, claim)))[1] == [(1, "too-large")]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard"])
 def test_content_beyond_the_maximum_ratio_ends_the_file(
     codec: str, monkeypatch: pytest.MonkeyPatch
@@ -176,6 +177,7 @@ def test_content_beyond_the_maximum_ratio_ends_the_file(
     assert errors == [(len(rows) + 1, "compression-ratio")]
 
 
+@pytest.mark.slow
 def test_values_without_bytes_are_bounded_by_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decompression, "UNCHECKED_BYTES", 25_000)
     schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "null"}]}

@@ -187,6 +187,7 @@ def test_files_go_by_header() -> None:
     assert read(CSV, b"", AB)[0] == [] and read(CSV, b"a,b", AB)[0] == []
 
 
+@pytest.mark.slow
 def test_an_open_quote_costs_its_line_only() -> None:
     lines = [b"a,b"] + [f'{i},"u{i}"'.encode() for i in range(50_000)]
     lines[100] = b'99,"open'

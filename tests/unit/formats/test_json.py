@@ -250,6 +250,7 @@ def test_unknown_keys() -> None:
     assert code(closed, b'{"a":1}', A) == "ok"
 
 
+@pytest.mark.slow
 def test_bad_records_do_not_cost_their_neighbours() -> None:
     good = [json.dumps({"a": i, "b": f"u{i}"}).encode() for i in range(20_000)]
     mixed: list[bytes | None] = list(good)

@@ -92,6 +92,7 @@ def test_undecodable_row_group_costs_no_row_of_others() -> None:
     assert 'row group 2 is damaged: column "id": ' in bad[0][2]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rows", [10, 100_000])
 def test_text_that_is_not_utf8_costs_only_its_row(rows: int) -> None:
     file = content(rows).replace(b"\x02\0\0\0t7", b"\x02\0\0\0t\xff")

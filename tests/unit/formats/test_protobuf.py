@@ -197,6 +197,7 @@ def test_wrong_lengths(delimited: Protobuf) -> None:
     outcome(delimited, TORTURE, schema)
 
 
+@pytest.mark.slow
 def test_length_prefixed_messages_of_google(where: Path) -> None:
     from google.protobuf.proto import serialize_length_prefixed
     from google.protobuf.timestamp_pb2 import Timestamp
@@ -218,6 +219,7 @@ def test_lengths_do_not_go_with_a_registry() -> None:
         ProtobufConfig.model_validate({"registry": {"url": "http://x"}, "length_delimited": True})
 
 
+@pytest.mark.slow
 def test_enums_as_numbers_and_pickles(where: Path) -> None:
     config = ProtobufConfig(
         schema_file=str(where / "shop.proto"), message="shop.Order", enums="number"

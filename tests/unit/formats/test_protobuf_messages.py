@@ -226,6 +226,7 @@ def test_recursive_fields_are_read_as_far_as_they_are_declared(where: Path) -> N
     assert deep.decode(written, columns).rows.equals(decoded.rows)
 
 
+@pytest.mark.slow
 def test_a_recursive_column_is_an_error_of_check(where: Path) -> None:
     deep = format_of(where / "deep.proto")
     extra = pa.schema([("extra", pa.string())])

@@ -122,6 +122,7 @@ def plain(times: list[int | None], values: list[Any], function: Function) -> Any
     )
 
 
+@pytest.mark.slow
 def test_many_groups_at_once() -> None:
     """The batches of all groups are aggregated together; each has its own row."""
     chance = random.Random(5)

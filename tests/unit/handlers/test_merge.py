@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pyarrow as pa
+import pytest
 
 from penstock.handlers.merge import Merge
 from penstock.handlers.roles import Roles
@@ -32,6 +33,7 @@ def merged(rows: list[tuple[int, int | None, str]]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_equal_times_are_in_the_order_of_inputs() -> None:
     orders = [
         [ROWS[index] for index in order]

@@ -135,6 +135,7 @@ def test_appends_at_the_same_time_share_a_sync(tmp_path: Path) -> None:
     assert sum(1 for each in list_segments(tmp_path) for _ in each.frames()) < 500
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("flush", ["each", "group", 0.01])
 def test_a_journal_goes_on_where_it_ended(tmp_path: Path, flush: str | float) -> None:
     for begin in range(0, 40, 10):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from plans import ORDERS, memory, planned, sql
 
 from penstock import app
@@ -31,6 +32,7 @@ def test_state_is_named_by_its_content() -> None:
     assert states["late"] is None
 
 
+@pytest.mark.slow
 def test_columns_are_declared_or_analyzed() -> None:
     columns = {node.name: node.columns for node in explained().nodes}
     assert columns["airlines"] == (Column("carrier", "STRING"), Column("name", "STRING"))

@@ -405,6 +405,7 @@ UPDATING: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

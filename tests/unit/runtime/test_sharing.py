@@ -224,6 +224,7 @@ def test_a_cancelled_start_does_not_use_spark(tmp_path: Path) -> None:
     assert not (tmp_path / "spark.log").exists()
 
 
+@pytest.mark.slow
 def test_a_host_ends_after_its_last_run(hosted: Hosted) -> None:
     directory, host, runs = hosted
     secret = {"PENSTOCK_CONNECTIONS": "s3cret" * 30_000}
@@ -265,6 +266,7 @@ def test_a_host_awaits_its_first_request(hosted: Hosted, monkeypatch: pytest.Mon
     assert not serving.is_alive() and directory.end_of("one") == RunEnd(0)
 
 
+@pytest.mark.slow
 def test_a_host_without_requests_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_module, "FIRST_SECONDS", 0)
     directory = HostDirectory(tmp_path / "host")
@@ -293,6 +295,7 @@ def test_an_end_is_recorded_once_the_disk_has_space(
     assert directory.end_of("one") == RunEnd(3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="the size of pipes is fixed")
 def test_a_large_request_before_the_host_reads(hosted: Hosted) -> None:
     directory, host, runs = hosted
@@ -303,6 +306,7 @@ def test_a_large_request_before_the_host_reads(hosted: Hosted) -> None:
     assert runs.requests == [request]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("reason", ["broken", "needs_new_host"])
 def test_no_run_joins_a_host_that_is_about_to_end(hosted: Hosted, reason: str) -> None:
     directory, host, runs = hosted
@@ -324,6 +328,7 @@ def test_no_run_joins_a_host_that_is_about_to_end(hosted: Hosted, reason: str) -
     assert directory.end_of("one") == RunEnd(0)
 
 
+@pytest.mark.slow
 def test_a_request_that_comes_before_the_end_is_served(hosted: Hosted) -> None:
     directory, host, runs = hosted
     runs.ends |= {"one": RunEnd(3), "two": RunEnd(0)}

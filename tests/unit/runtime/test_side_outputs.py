@@ -80,6 +80,7 @@ def test_a_failure_is_counted_and_affects_no_other(error: BaseException) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_side_output_that_does_not_return_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

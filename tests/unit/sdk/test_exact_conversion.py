@@ -184,6 +184,7 @@ NUMBERS: list[Callable[[int], Any]] = [int, Decimal, float]
 UNITS = {"seconds": 10**6, "millis": 1000, "micros": 1, "nanos": Fraction(1, 1000)}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(number=st.integers(-(10**12), 10**12), shift=st.integers(0, 9))

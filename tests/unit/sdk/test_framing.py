@@ -32,6 +32,7 @@ def test_a_length_with_too_many_digits() -> None:
     assert caught.value.code == "too-large"
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=9)), st.integers(1, 18), st.integers(1, 30))
 def test_the_same_messages_in_pieces_of_any_size(
     messages: list[bytes], digits: int, size: int

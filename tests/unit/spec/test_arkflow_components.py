@@ -51,6 +51,7 @@ def test_input(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     assert_has(next(iter(sources.values())), expected)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("text", "expected"), examples.OUTPUTS)
 def test_output(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     query = "{type: sql, query: 'SELECT a, b, c, d, at FROM flow'}"

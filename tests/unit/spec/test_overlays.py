@@ -84,6 +84,7 @@ def test_explain_lists_the_replaced_options() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_last_of_several_overlays_applies(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text("sinks: {out: {path: /site}}\n")
     document = load(["base.yaml", "prod.yaml", "site.yaml"])

@@ -178,6 +178,7 @@ def test_numbers_of_a_variant_are_exact(tmp_path: Path) -> None:
     assert '"i": 9007199254740993' in rows[0]["v"]
 
 
+@pytest.mark.slow
 def test_numbers_that_jq_may_round_are_dead_letters(tmp_path: Path) -> None:
     batch = pa.record_batch({"id": [1, 2, 2**53 + 1, 4]})
     code = "if .id == 2 then {id: 9007199254740993} elif .id == 4 then {id: 4e15} else . end"

@@ -78,10 +78,12 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_file_that_crashes_its_decoder_is_one_bad_record(directory: Path) -> None:
     assert read_isolated(source(directory)) == ([1, 2, 3, 4, 6], [("b.parquet", 3, CRASHED)])
 
 
+@pytest.mark.slow
 def test_files_of_an_object_store_are_copied_before_the_fork(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +103,7 @@ def test_files_of_an_object_store_are_copied_before_the_fork(
     assert readers
 
 
+@pytest.mark.slow
 def test_isolated_reading_equals_reading(tmp_path: Path) -> None:
     files = source(tmp_path, Json(JsonConfig()))
     (tmp_path / "a.jsonl").write_bytes(b'{"id":1}\nbad\n{"id":2}\n')
