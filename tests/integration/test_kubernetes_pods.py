@@ -21,10 +21,20 @@ pytestmark = pytest.mark.spark
 
 PIPELINE = """\
 name: small
-sources: {rows: {type: http, listen: "localhost:8080", format: json, schema: id BIGINT}}
-sinks: {out: {type: blackhole, from: rows}}
+sources:
+  rows:
+    type: http
+    listen: "localhost:8080"
+    format: json
+    schema: at TIMESTAMP
+    watermark: {column: at, delay: 1s}
+transforms:
+  counts:
+    type: sql
+    sql: SELECT window.start AS at, count(*) AS n FROM rows GROUP BY window(at, '1 minute')
+sinks: {out: {type: blackhole, from: counts}}
 """
-"""Pipeline with a state that the executors share."""
+"""Pipeline with a state that the executors share: that of a window."""
 DRIVER = """\
 apiVersion: v1
 kind: Pod

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import urllib.request
@@ -31,6 +32,8 @@ _PODS = "/api/v1/namespaces/{namespace}/pods"
 _POD = f"{_PODS}/{{name}}"
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
 Pod = dict[str, Any]
+Selector = list[tuple[str, bool, set[str]]]
+"""The terms of a label selector: a label, whether its value is one of the values, the values."""
 
 
 class Kubernetes(Server):
@@ -103,7 +106,7 @@ class _Pods:
         self._rules: list[dict[str, Any]] = json.loads((directory / "rules.json").read_text())
         self._pods: dict[str, Pod] = {}
         self._processes: dict[str, asyncio.subprocess.Process] = {}
-        self._watches: list[tuple[dict[str, str], asyncio.Queue[Any]]] = []
+        self._watches: list[tuple[Selector, asyncio.Queue[Any]]] = []
         self._version = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -176,7 +179,7 @@ class _Pods:
             self._emit("DELETED", pod)
         return web.json_response(found[0]) if name and found else _status(200, "Success")
 
-    async def _watch(self, request: web.Request, labels: dict[str, str]) -> web.WebSocketResponse:
+    async def _watch(self, request: web.Request, labels: Selector) -> web.WebSocketResponse:
         socket, queue = web.WebSocketResponse(), asyncio.Queue[Any]()
         await socket.prepare(request)
         watch = labels, queue
@@ -263,15 +266,22 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
             return
 
 
-def _labels(request: web.Request) -> dict[str, str]:
+def _labels(request: web.Request) -> Selector:
+    """Returns the label selector of a request. Its terms are `A=B`, `A!=B` and `A in (B,C)`."""
     selector = request.query.get("labelSelector", "")
-    pairs = (part.partition("=") for part in selector.split(",") if part)
-    return {name: value for name, _, value in pairs}
+    terms = re.findall(r"([\w./-]+) ?(!?=|in) ?(?:\(([^)]*)\)|([^,]*))", selector)
+    rest = re.sub(r"[\w./-]+ ?(?:!?=|in) ?(?:\([^)]*\)|[^,]*),?", "", selector)
+    if rest:
+        raise web.HTTPBadRequest(text=f"unsupported label selector: {selector}")
+    return [
+        (name, operator != "!=", set((several or value).split(",")))
+        for name, operator, several, value in terms
+    ]
 
 
-def _matches(pod: Pod, labels: Mapping[str, str]) -> bool:
+def _matches(pod: Pod, labels: Selector) -> bool:
     found = pod["metadata"].get("labels", {})
-    return all(found.get(name) == value for name, value in labels.items())
+    return all((found.get(name) in values) == included for name, included, values in labels)
 
 
 def _merge(target: dict[str, Any], patch: Any) -> None:

@@ -47,6 +47,11 @@ class CatalogEntry:
     digest: str = ""
     stamp: str = field(default="", compare=False)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the errors are those of the text, and not of a failed attempt to read it."""
+        return bool(self.stamp)
+
     @classmethod
     def of(
         cls, id: str, file: Path, facts: Mapping[str, Any], stamp: str, digest: str
@@ -97,11 +102,16 @@ class Catalog:
         """Reads the file of a pipeline again, and returns its entry."""
         with self._lock:
             self._profiles_stamp = self._profiles.stamp()
-            entry = self._entries.pop(id, None)
+            self._next_tries.pop(id, None)
+            entry = self._entries.get(id)
+            if entry is not None:
+                self._entries[id] = replace(entry, stamp="")
             file = entry.file if entry is not None else Path(self._pipelines.get(id).file)
             found = self._read(id, file)
             if found is not None:
                 self._entries[id] = found
+            else:
+                self._entries.pop(id, None)
             return found
 
     def _read(self, id: str, file: Path) -> CatalogEntry | None:

@@ -244,6 +244,8 @@ class Changes:
 
     def _require_startable(self, id: str) -> CatalogEntry:
         entry = self._require(id)
+        if not entry.is_read:
+            entry = self._catalog.reread(id) or entry
         if entry.errors:
             raise CheckFailed([dict(error) for error in entry.errors])
         return entry

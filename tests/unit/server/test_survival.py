@@ -28,10 +28,10 @@ pytestmark = pytest.mark.slow
 
 
 def owner(directory: Path, name: str = "shop") -> int | None:
-    """Returns the process that holds the lock of a pipeline's state."""
+    """Returns the process that holds the lock of a pipeline's state, as soon as it is recorded."""
     state = StateDirectory(directory / name / ".penstock" / name)
     found = state.owner() if state.root.exists() else None
-    return None if found is None else int(found["pid"])
+    return int(found["pid"]) if found else None
 
 
 def started(console: Console) -> int:
@@ -195,10 +195,10 @@ def test_a_kill_during_the_first_start(server_settings: Settings) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 600 KiB for the data of the server."""
+    """A disk of 2 MiB for the data of the server."""
     disk = tmp_path / ".penstock" / "server"
     disk.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
     try:
         subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
