@@ -320,7 +320,8 @@ def test_going_on_after_a_loss(
     again.start()
     read = [] if policy == "continue" else [(0, 0), (1, 1)]
     again.await_loss(3 + len(read))
-    again.until(lambda: ":82" in (again.source.directory / "confirmed").read_text())
+    after = f'"{again.received}:82'
+    again.until(lambda: after in (again.source.directory / "confirmed").read_text())
     collection.insert_one({"_id": 9, "n": 9})
     rows = again.await_loss(4 + len(read))
     assert [(row["_id"], row["n"]) for row in rows[3:]] == [*read, (9, 9)]

@@ -127,7 +127,7 @@ class Kafka(Server):
                 raise
             _done(self.admin.create_topics([NewTopic(name, partitions, config=config)]))
         until = time.monotonic() + _KNOWN_IN
-        while name not in self.admin.list_topics(timeout=10).topics:
+        while name not in self.admin.list_topics(timeout=60).topics:
             assert time.monotonic() < until, f"{name} does not appear"
             time.sleep(0.02)
         return name
@@ -140,7 +140,7 @@ class Kafka(Server):
         """Gives a topic partitions until it has `total`, and is known to have them."""
         _done(self.admin.create_partitions([NewPartitions(name, total)]))
         until = time.monotonic() + _KNOWN_IN
-        while len(self.admin.list_topics(name, timeout=10).topics[name].partitions) < total:
+        while len(self.admin.list_topics(name, timeout=60).topics[name].partitions) < total:
             assert time.monotonic() < until, f"{name} does not get its partitions"
             time.sleep(0.05)
 

@@ -79,7 +79,7 @@ class Kubernetes(Server):
         request = urllib.request.Request(
             self.url + path, headers={"Authorization": f"Bearer {TOKEN}"}
         )
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             items: list[Pod] = json.load(response)["items"]
         return items
 
@@ -90,7 +90,7 @@ class Kubernetes(Server):
         request = urllib.request.Request(
             self.url + path, body, {"Authorization": f"Bearer {TOKEN}"}
         )
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=60).close()
 
     def denied(self) -> list[str]:
         """Returns the requests that no rule permits."""

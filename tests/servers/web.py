@@ -74,11 +74,11 @@ class Web(Server):
     def put_table(self, name: str, rows: Sequence[Any]) -> None:
         """Stores the rows of a table."""
         body = json.dumps(rows).encode()
-        urlopen(Request(f"{self.url}/tables/{name}", body, method="PUT"), timeout=10).close()
+        urlopen(Request(f"{self.url}/tables/{name}", body, method="PUT"), timeout=60).close()
 
     def requests(self, name: str) -> list[dict[str, Any]]:
         """The kept requests, in order: `body`, `headers`, `method`, `query`."""
-        with urlopen(Request(f"{self.url}/requests/{name}"), timeout=10) as answer:
+        with urlopen(Request(f"{self.url}/requests/{name}"), timeout=60) as answer:
             found: list[dict[str, Any]] = json.load(answer)
         return found
 
