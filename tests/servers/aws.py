@@ -70,7 +70,7 @@ class Aws(Server):
 
     def _call(self, name: str, data: bytes | None = None) -> bytes:
         request = Request(f"{self.url}/moto-api/{name}", data, {"Content-Type": "text/plain"})
-        with urlopen(request, timeout=5) as answer:
+        with urlopen(request, timeout=30) as answer:
             return bytes(answer.read())
 
 

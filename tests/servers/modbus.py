@@ -44,7 +44,7 @@ class Modbus(Server):
         """A client of the tests' own."""
         from pymodbus.client import ModbusTcpClient
 
-        return ModbusTcpClient("127.0.0.1", port=self.port, timeout=5)
+        return ModbusTcpClient("127.0.0.1", port=self.port, timeout=30)
 
     def set(self, address: int, *registers: int) -> None:
         """Sets holding registers."""
