@@ -533,7 +533,7 @@ def test_a_limit_of_disk_space_is_transient(options: dict[str, Any], postgres: P
 def test_ended_transactions_are_transient(options: dict[str, Any], postgres: Postgres) -> None:
     """The server ends a transaction that is idle for too long, and the connection."""
     with closing(sink(options).connect()) as connection:
-        connection.execute("SET idle_in_transaction_session_timeout = 1; COMMIT")
+        connection.execute("SET idle_in_transaction_session_timeout = 500; COMMIT")
         connection.query("SELECT 1")
         with postgres.client() as other:
             ended = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"

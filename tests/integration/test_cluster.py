@@ -61,8 +61,8 @@ def _project(spark_cluster: SparkCluster, directory: Path) -> Iterator[Path]:
 def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str, Done]:
     """The results of commands, by their words."""
     worker = spark_cluster.workers["node-b"]
-    other = f"{spark_cluster.hidden}/other"
-    worker.path("sitecustomize.py").write_text(OTHER_VERSION.replace("FILE", other))
+    other, customized = worker.path("other"), worker.path("sitecustomize.py")
+    customized.write_text(OTHER_VERSION.replace("FILE", f"{spark_cluster.hidden}/other"))
     commands = [
         "run shared/totals.yaml --until-caught-up", "dead list shared/totals.yaml",
         "run refused/totals.yaml", "run refused/rows.yaml",
@@ -70,7 +70,7 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
         "run hidden/rows.yaml", "status hidden/rows.yaml --json",
         f"dead list hidden/rows.yaml {ALL}",
     ]  # fmt: skip
-    write = ["write", str(worker.path("other")), ""]
+    write = ["write", str(other), ""]
     groups = str(project / "groups.yaml")
     words = [
         *(command.split() for command in commands),
@@ -90,6 +90,8 @@ def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str
             done = perform(directory, words, "shared/totals.yaml")
         finally:
             losses.ended.set()
+            other.unlink(missing_ok=True)
+            customized.unlink(missing_ok=True)
         suffered.result()
     return {" ".join(each.args[1:]): each for each in done}
 

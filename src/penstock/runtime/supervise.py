@@ -11,6 +11,7 @@ from penstock.core.errors import OutputClosed, Transient
 from penstock.core.log import Log
 from penstock.engine.build import Builder
 from penstock.engine.derivation import Analysis
+from penstock.engine.lookups.lookup_table import OPEN_SOURCES
 from penstock.engine.spark_session.cluster import LostExecutors
 from penstock.engine.start import Until
 from penstock.observe.listener import Listener
@@ -112,6 +113,7 @@ class Supervisor:
                 self.session.streams.removeListener(self.listener)
                 observers.remove(log)
                 self.periodic_work.close()
+                OPEN_SOURCES.close_below(self.state.checkpoints)
                 self._close_sinks()
                 self.side_outputs.close()
 

@@ -101,9 +101,10 @@ class ConsumerGroup:
         return self._consumer[0].consumer_group_metadata()
 
     def close(self) -> None:
-        """Closes the consumer."""
+        """Closes the consumer and frees its threads. A later call creates another one."""
         if "_consumer" in self.__dict__:
             self._consumer[0].close()
+            del self._consumer
 
     @cached_property
     def _consumer(self) -> tuple[Consumer, ErrorTracker]:

@@ -201,6 +201,12 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource, ListedT
             self._group = ConsumerGroup(self.config, self._group_name)
         self._group.commit(TopicOffsets.parse(end).offsets)
 
+    def close(self) -> None:
+        """Frees the clients, whose threads otherwise last until the garbage is collected."""
+        if self._group is not None:
+            self._group.close()
+        self._group = self._cached_topics = self._cached_discovery = None
+
     def prepare_lookup(self) -> None:
         if not self.primary_key:
             raise PlanError(

@@ -110,7 +110,7 @@ class LookupTask:
         if not is_new and time.time() - state.time < self.ttl:
             return
         try:
-            source = _SOURCES.get(self.directory, self.run_id, self.source.source)
+            source = OPEN_SOURCES.get(self.directory, self.run_id, self.source.source)
             version = source.table_version()
             if version is not None:
                 if is_new or version != state.source:
@@ -118,12 +118,12 @@ class LookupTask:
             else:
                 self._read_changes(state, source, None if is_new else state.offset, isolated)
         except ConnectError as error:
-            _SOURCES.close(self.directory)
+            OPEN_SOURCES.close(self.directory)
             if is_new or isinstance(error, Transient):
                 raise
             raise Transient(error.message, code=error.code, hint=error.hint) from error
         except BaseException:
-            _SOURCES.close(self.directory)
+            OPEN_SOURCES.close(self.directory)
             raise
         state.run, state.time = self.run_id, time.time()
 
@@ -258,6 +258,12 @@ class OpenSources:
         self._open[directory] = run, opened
         return opened
 
+    def close_below(self, directory: Path) -> None:
+        """Closes the sources of the tables in a directory. Errors are ignored."""
+        for table in list(self._open):
+            if Path(table).is_relative_to(directory):
+                self.close(table)
+
     def close(self, directory: str) -> None:
         """Closes the source of a table. Errors are ignored."""
         _, source = self._open.pop(directory, ("", None))
@@ -266,4 +272,4 @@ class OpenSources:
                 source.close()
 
 
-_SOURCES = OpenSources()
+OPEN_SOURCES = OpenSources()

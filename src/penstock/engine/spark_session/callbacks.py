@@ -33,9 +33,12 @@ class Callback:
         self._function(*arguments)
 
     def close(self) -> int | None:
-        """Closes the connection, which ends the thread of Python. Returns its port in Java."""
+        """Closes the connection, which ends the thread of Python. Returns its port in Java.
+
+        Java keeps the callback until it collects garbage, and no longer the function with it.
+        """
         connected = getattr(self._connection, "socket", None)
-        self._connection = None
+        self._connection, self._function = None, _ended
         if connected is None:
             return None
         with suppress(OSError):
@@ -43,6 +46,10 @@ class Callback:
             connected.shutdown(socket.SHUT_RDWR)
             return port
         return None
+
+
+def _ended(*_: object) -> None:
+    raise RuntimeError("the query has ended")
 
 
 _open: list[tuple[StreamingQuery, Callback]] = []
