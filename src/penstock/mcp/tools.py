@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -16,6 +15,7 @@ from penstock.mcp.answers import answer
 from penstock.mcp.local import LocalPipelines
 from penstock.mcp.pipelines import Pipelines
 from penstock.mcp.remote import RemotePipelines
+from penstock.mcp.server import ToolServer
 from penstock.sdk.describe import describe as describe_type
 from penstock.sdk.describe import describe_all, shared_options
 
@@ -32,9 +32,9 @@ Kind = Literal["source", "transform", "sink", "format", "side_output"]
 Limit = Annotated[int, Field(ge=1, le=100)]
 
 
-def make_server(pipelines: Pipelines, *, allow_writes: bool) -> MCPServer:
+def make_server(pipelines: Pipelines, *, allow_writes: bool) -> ToolServer:
     """Returns the server with its tools. Without `allow_writes` none of them writes."""
-    server = MCPServer(
+    server = ToolServer(
         "penstock", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
     _add_documentation(server)
@@ -46,14 +46,14 @@ def make_server(pipelines: Pipelines, *, allow_writes: bool) -> MCPServer:
     return server
 
 
-def _add(server: MCPServer, hints: ToolAnnotations) -> Callable[[Callable[..., Any]], None]:
+def _add(server: ToolServer, hints: ToolAnnotations) -> Callable[[Callable[..., Any]], None]:
     def add(function: Callable[..., Any]) -> None:
         server.add_tool(answer(function), annotations=hints, structured_output=False)
 
     return add
 
 
-def _add_documentation(server: MCPServer) -> None:
+def _add_documentation(server: ToolServer) -> None:
     add = _add(server, READ)
 
     @add
@@ -75,7 +75,7 @@ def _add_documentation(server: MCPServer) -> None:
         return documentation.search(query)
 
 
-def _add_reading(server: MCPServer, pipelines: Pipelines) -> None:
+def _add_reading(server: ToolServer, pipelines: Pipelines) -> None:
     add = _add(server, READ)
 
     @add
@@ -113,7 +113,7 @@ def _add_reading(server: MCPServer, pipelines: Pipelines) -> None:
         return pipelines.dead_letters(name, node, code, limit)
 
 
-def _add_runs(server: MCPServer, pipelines: LocalPipelines) -> None:
+def _add_runs(server: ToolServer, pipelines: LocalPipelines) -> None:
     add = _add(server, READ)
 
     @add
@@ -132,7 +132,7 @@ def _add_runs(server: MCPServer, pipelines: LocalPipelines) -> None:
         return pipelines.test(name, case)
 
 
-def _add_writing(server: MCPServer, pipelines: Pipelines) -> None:
+def _add_writing(server: ToolServer, pipelines: Pipelines) -> None:
     add = _add(server, WRITE)
 
     @add

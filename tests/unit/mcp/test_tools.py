@@ -101,6 +101,19 @@ def test_reading(directory: Path) -> None:
         assert "did you mean" in await assistant.error("check_pipeline", name="shp")
         assert "no path" in await assistant.error("check_pipeline", name="../x.yaml", text=WRONG)
         assert "nope" in await assistant.error("preview_node", name="shop", node="nope")
+        assert await assistant.error("preview", name="shop") == (
+            'error[invalid-request]: there is no tool "preview"\n'
+            '  hint: did you mean "preview_node"?'
+        )
+        assert await assistant.error("list_dead_letters", name="shop", limits=3) == (
+            'error[invalid-request]: list_dead_letters has no argument "limits"\n'
+            '  hint: did you mean "limit"?'
+        )
+        assert await assistant.error("list_dead_letters", limit=1000) == (
+            'error[invalid-request]: list_dead_letters requires the argument "name"\n\n'
+            'error[invalid-request]: argument "limit" of list_dead_letters: '
+            "Input should be less than or equal to 100"
+        )
 
     session(str(directory), test=test)
 
