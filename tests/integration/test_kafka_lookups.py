@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.pipelines import Workspace
-from servers.kafka import Kafka
+from servers.kafka import Kafka, count_clients
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,5 +100,7 @@ def test_a_table_of_debezium_events(kafka: Kafka, workspace: Workspace) -> None:
     assert producer.flush(30) == 0
     put_order(workspace, 1, 1, 2, 4)
     text = SCRIPT.format(address=kafka.address, topic=topic, format="debezium_json", watch="false")
+    before = count_clients()
     workspace.run(text)
+    assert count_clients() <= before
     assert names(workspace) == [(10, None), (11, None), (12, "ann")]

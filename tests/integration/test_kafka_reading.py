@@ -19,7 +19,7 @@ from kafka_records import (
 from pydantic import ValidationError
 
 from penstock.core.errors import Permanent
-from servers.kafka import Kafka
+from servers.kafka import Kafka, count_clients
 
 
 def test_partitions_are_read_in_parallel(kafka: Kafka) -> None:
@@ -280,3 +280,14 @@ def test_a_sample_is_taken_from_the_beginning(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=2)
     put(kafka, topic, *numbered(0, 50), partition=1)
     assert source(kafka, topic).sample(10).to_pylist() == [*numbered(0, 10)]
+
+
+def test_close_frees_the_clients(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, b"1")
+    before = count_clients()
+    made = source(kafka, topic)
+    made.commit(made.latest_offset(made.initial_offset()))
+    assert count_clients() > before
+    made.close()
+    assert count_clients() == before

@@ -33,12 +33,9 @@ class Callback:
         self._function(*arguments)
 
     def close(self) -> int | None:
-        """Closes the connection, which ends the thread of Python. Returns its port in Java.
-
-        Java keeps the callback until it collects garbage, and no longer the function with it.
-        """
+        """Closes the connection, which ends the thread of Python. Returns its port in Java."""
         connected = getattr(self._connection, "socket", None)
-        self._connection, self._function = None, _ended
+        self._connection = None
         if connected is None:
             return None
         with suppress(OSError):
@@ -46,10 +43,6 @@ class Callback:
             connected.shutdown(socket.SHUT_RDWR)
             return port
         return None
-
-
-def _ended(*_: object) -> None:
-    raise RuntimeError("the query has ended")
 
 
 _open: list[tuple[StreamingQuery, Callback]] = []
