@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Callable
+from math import inf
 from string import Template
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -148,11 +149,21 @@ def test_messages(
         def found(topic: str) -> list[bytes]:
             return [m.payload for m in seen.messages if m.topic == f"{name}/out/{topic}"]
 
+        def has_joined() -> bool:
+            """Sends the messages of a session, again if a busy machine divided them."""
+            if time.monotonic() > sent[-1] + 40:
+                number = len(sent)
+                user = json.dumps({"id": number, "name": f"a{number}"}).encode()
+                mosquitto.publish(f"{name}/users", [user, b"no json"])
+                nats.put(f"{orders}.x", [b'{"id": %d, "x": %d}' % (number, x) for x in (5, 7)])
+                sent.append(time.monotonic())
+            return any(found(f"a{number}") for number in range(1, len(sent)))
+
+        sent = [-inf]
         handle = workspace.start(text)
         until(lambda: len(found("device")) > 1)
         until(lambda: is_ready(health))
-        mosquitto.publish(f"{name}/users", [b'{"id": 1, "name": "a"}', b"no json"])
-        nats.put(f"{orders}.x", [b'{"id": 1, "x": 5}', b'{"id": 1, "x": 7}'])
+        has_joined()
         nats.put(f"{slides}.x", [b'{"v": 0}', b'{"v": 1}', b'{"v": 2}', b'{"v": 3}'])
         until(lambda: len(nats.messages(slid)) == 1)
         nats.put(f"{slides}.x", [b'{"v": 4}'])
@@ -162,14 +173,15 @@ def test_messages(
             post = Request(f"http://127.0.0.1:{port}/in", body,
                            {"Authorization": "Bearer made-up-token"})  # fmt: skip
             urlopen(post, timeout=60).close()
-        until(lambda: found("a") and found("errors"))
+        until(lambda: has_joined() and found("errors"))
         until(lambda: len(nats.messages(slid)) == 2)
         until(lambda: pulsar.messages(pulsar_out) and web_server.requests(news))
         until(lambda: len(web_server.requests(posts)) == 2)
         handle.stop()
         assert handle.wait(60) is not None
-    assert found("a") == [b'{"name":"a","x":12}']
-    assert found("errors") == [b"no json"]
+    for number in range(1, len(sent)):
+        assert found(f"a{number}") in ([], [b'{"name":"a%d","x":12}' % number])
+    assert {*found("errors")} == {b"no json"}
     devices = [json.loads(payload) for payload in found("device")]
     assert {"on": [True, False], "level": [7]} in devices
     assert devices.count({"on": [False], "level": [1]}) == 1
