@@ -132,10 +132,16 @@ def test_large_state_moves(
 
     def is_next(self: StateStores, name: str) -> bool:
         """Returns whether the larger states have moved, and the size of this one is known."""
-        progress = self._metrics.progress.get(name)
-        known = begun.count(name) == 1 or (progress is not None and progress.state_bytes)
+        sizes = {
+            each: found.state_bytes
+            for each, found in dict(self._metrics.progress).items()
+            if found.state_bytes and self._can_move(each)
+        }
+        if begun.count(name) == 1 or name in self._immovable:
+            return True
         later = smallest[smallest.index(name) :] if name in smallest else NAMES
-        return bool(known) and self._immovable.issuperset({*NAMES}.difference(later))
+        others = self._immovable.issuperset({*NAMES}.difference(later))
+        return others and sizes.get(name) == max(sizes.values(), default=0)
 
     def check_after_others(self: StateStores, query: Query) -> None:
         """The smallest states move last. A query of short batches would end before its move."""
