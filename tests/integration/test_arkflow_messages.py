@@ -181,7 +181,7 @@ def test_messages(
         assert handle.wait(60) is not None
     for number in range(1, len(sent)):
         assert found(f"a{number}") in ([], [b'{"name":"a%d","x":12}' % number])
-    assert {*found("errors")} == {b"no json"}
+    assert found("errors") in [[b"no json"] * count for count in range(1, len(sent))]
     devices = [json.loads(payload) for payload in found("device")]
     assert {"on": [True, False], "level": [7]} in devices
     assert devices.count({"on": [False], "level": [1]}) == 1

@@ -31,6 +31,8 @@ TOKEN = "made-up-token-of-the-service-account"
 _PODS = "/api/v1/namespaces/{namespace}/pods"
 _POD = f"{_PODS}/{{name}}"
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
+_TERM = re.compile(r"([\w./-]+) ?(!?=|in) ?(?:\(([^)]*)\)|([^,]*)),?")
+"""A term of a label selector: a label, an operator, and several values or one."""
 Pod = dict[str, Any]
 Selector = list[tuple[str, bool, set[str]]]
 """The terms of a label selector: a label, whether its value is one of the values, the values."""
@@ -269,13 +271,11 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
 def _labels(request: web.Request) -> Selector:
     """Returns the label selector of a request. Its terms are `A=B`, `A!=B` and `A in (B,C)`."""
     selector = request.query.get("labelSelector", "")
-    terms = re.findall(r"([\w./-]+) ?(!?=|in) ?(?:\(([^)]*)\)|([^,]*))", selector)
-    rest = re.sub(r"[\w./-]+ ?(?:!?=|in) ?(?:\([^)]*\)|[^,]*),?", "", selector)
-    if rest:
+    if _TERM.sub("", selector):
         raise web.HTTPBadRequest(text=f"unsupported label selector: {selector}")
     return [
         (name, operator != "!=", set((several or value).split(",")))
-        for name, operator, several, value in terms
+        for name, operator, several, value in _TERM.findall(selector)
     ]
 
 
