@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,8 @@ def kill(process: subprocess.Popen[str]) -> None:
     """Kills a driver with all its processes."""
     children = psutil.Process(process.pid).children(recursive=True)
     for each in (psutil.Process(process.pid), *children):
-        each.send_signal(signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            each.send_signal(signal.SIGKILL)
     process.wait()
 
 
