@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from py4j.java_gateway import JVMView, java_import
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from penstock.engine.catalyst.java_names import _CLASSES_OF_PYSPARK
@@ -121,3 +122,25 @@ def test_methods_are_found_once_for_all_threads(penstock_spark: SparkSession) ->
         thread.start()
         thread.join()
     assert caches[0] == caches[1]
+
+
+def test_sequences_are_those_of_pyspark(penstock_spark: SparkSession) -> None:
+    view: Any = penstock_spark._jvm
+    utils = view.PythonUtils
+    one, two = (view.java.util.Optional.of(text) for text in ("one", "two"))
+    for items in ([], [one], [one, two], ["x", "y"], [1, one]):
+        expected = JVMView.__getattr__(view, "PythonUtils").toSeq(items)
+        assert utils.toSeq(items).equals(expected)
+
+
+def test_extension_of_mllib_is_omitted(penstock_spark: SparkSession) -> None:
+    """Its functions need a tenth of the CPU seconds of a start. Its formats are there."""
+    view: Any = penstock_spark._jvm
+    catalyst = view.org.apache.spark.sql.catalyst
+    registry = getattr(catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$")
+    name = catalyst.FunctionIdentifier("vector_to_array")
+    assert registry.internal().lookupFunction(name).isEmpty()
+    loader = view.java.lang.Thread.currentThread().getContextClassLoader()
+    assert not loader.getClass().getName().startswith("penstock")
+    with pytest.raises(AnalysisException, match="`path`|Path|path"):
+        penstock_spark.read.format("libsvm").load("no-such-file")

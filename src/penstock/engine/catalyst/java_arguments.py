@@ -1,10 +1,18 @@
-"""Arguments of Java methods. py4j asks ten converters for each text and number; none is needed."""
+"""Arguments of Java methods.
+
+py4j asks ten converters for each text and number, though none is needed. It sends a message for
+each item of a list.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
+
+from penstock.engine.catalyst.java_trees import sequence_of
 
 _PLAIN = frozenset({bool, bytearray, bytes, float, int, str, type(None)})
 """Types of values that py4j passes as they are."""
@@ -16,6 +24,16 @@ def pass_plain_values(session: SparkSession) -> None:
     converters = java._gateway_client.converters
     if not any(isinstance(each, _Converters) for each in converters):
         converters[:] = [_Converters([*converters])]
+
+
+def pass_sequences(session: SparkSession) -> None:
+    """Makes PySpark pass the columns of a method to the JVM of a session in one message.
+
+    `keep_classes_of_pyspark` keeps the class whose method this replaces.
+    """
+    java: Any = session._jvm
+    utils = java.PythonUtils
+    vars(utils)["toSeq"] = _Sequences(utils.toSeq).create
 
 
 class _Converters:
@@ -34,3 +52,19 @@ class _Converters:
 
     def _find(self, value: Any) -> Any:
         return next((each for each in self._converters if each.can_convert(value)), None)
+
+
+class _Sequences:
+    """Replacement of the method of PySpark that converts a list to a Scala sequence."""
+
+    def __init__(self, convert: Any) -> None:
+        self._convert = convert
+        self._empty = convert([])
+
+    def create(self, items: Sequence[Any]) -> Any:
+        """Returns the items as a Scala sequence."""
+        if not items:
+            return self._empty
+        if all(isinstance(each, JavaObject) for each in items):
+            return sequence_of(items)
+        return self._convert(items)

@@ -13,6 +13,7 @@ _CLASSES_OF_PYSPARK = {
     "PythonForeachBatchHelper",
     "PythonSQLUtils": "org.apache.spark.sql.api.python.PythonSQLUtils",
     "PythonUtils": "org.apache.spark.api.python.PythonUtils",
+    "SerDeUtil": "org.apache.spark.api.python.SerDeUtil",
     "SimplePythonFunction": "org.apache.spark.api.python.SimplePythonFunction",
     "functions": "org.apache.spark.sql.functions",
     **{
@@ -64,6 +65,7 @@ def keep_classes_of_pyspark(session: SparkSession) -> None:
     view.__dict__ |= {
         name: _Class(path, view._gateway_client) for name, path in _CLASSES_OF_PYSPARK.items()
     }
+    view.__dict__["py4j"] = names_of_client(view._gateway_client).py4j
 
 
 def java_names(session: SparkSession) -> JavaNames:

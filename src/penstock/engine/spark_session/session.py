@@ -93,14 +93,16 @@ class _RunningSession:
         return python
 
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
+        from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
         from penstock.engine.catalyst.arrow_map import omit_check_of_pandas
-        from penstock.engine.catalyst.java_arguments import pass_plain_values
+        from penstock.engine.catalyst.java_arguments import pass_plain_values, pass_sequences
         from penstock.engine.catalyst.java_methods import share_methods
         from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
         from penstock.engine.catalyst.java_releases import release_together
         from penstock.engine.spark_session.connections import keep_open_in_forks
+        from penstock.engine.spark_session.extensions import without_extension_of_mllib
         from penstock.engine.spark_session.hadoop import tune_hadoop
 
         silence_py4j()
@@ -112,10 +114,13 @@ class _RunningSession:
         environment = {**self._jvm.await_gateway(), **self._python}
         # A converter of PySpark imports its test tools, and these import pandas.
         with _environment(environment), hidden_pandas():
-            session = builder.getOrCreate()
+            context = SparkContext.getOrCreate(SparkConf().setAll([*conf.items()]))
+            with without_extension_of_mllib(context):
+                session = builder.getOrCreate()
         omit_check_of_pandas()
         keep_classes_of_pyspark(session)
         pass_plain_values(session)
+        pass_sequences(session)
         release_together(session)
         share_methods(session)
         tune_hadoop(session)

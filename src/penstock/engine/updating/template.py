@@ -44,7 +44,14 @@ def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[
 
 def empty_table(rows: DataFrame, session: SparkSession) -> DataFrame:
     """Returns an empty table with the columns of rows, which Spark does not optimize away."""
-    return session.createDataFrame(session.sparkContext.emptyRDD(), rows.schema)
+    java_rows: Any = rows._jdf
+    java_session: Any = session._jsparkSession
+    context: Any = session.sparkContext._jsc
+    is_streaming = False
+    table = java_session.internalCreateDataFrame(
+        context.emptyRDD().rdd(), java_rows.schema(), is_streaming
+    )
+    return DataFrame(table, session)
 
 
 def rdd_of(leaf: DataFrame) -> int:
