@@ -23,6 +23,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.variable.substitute": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
@@ -41,8 +42,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.python.daemon.module": "penstock.engine.workers.worker_daemon",
 }
 """Settings for every master. State uses Spark's in-memory provider by default. Checkpoints are in
-the state directory, a path in which a rename is atomic. Rows that a batch keeps are read once or
-twice, so that their compression costs more CPU than it saves.
+the state directory, a path in which a rename is atomic. Errors name the place in the pipeline, not
+the call of a DataFrame, whose stack Spark would read for each column. Rows that a batch keeps are
+read once or twice, so that their compression costs more CPU than it saves.
 
 A row may exhaust the stack or the memory of its task, as `repeat` or a regular expression can. This
 is an error of the task, and does not end the JVM.
