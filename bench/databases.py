@@ -9,13 +9,14 @@ write_deltalake, append, lines, bulk requests, batches of a prepared statement).
 the table in the order of its key, or of its files, into Arrow batches. The client reads the same
 rows: as Arrow from DuckDB, ClickHouse, Delta Lake and Iceberg, as CSV that Arrow parses from
 PostgreSQL, as tuples from SQLite, MySQL and JDBC, and as documents from MongoDB, up to the last
-one. Both sides read documents of OpenSearch as texts. Beside the rows, triggers keep totals by day
-for `postgres_aggregate`, those of the client for inserts only. `jdbc` is PostgreSQL by its driver,
+one. Both sides send documents to OpenSearch uncompressed, and read them from a point in time as
+texts; `elasticsearch` is the same code. Beside the rows, triggers keep totals by day for
+`postgres_aggregate`, those of the client for inserts only. `jdbc` is PostgreSQL by its driver,
 which both sides call from Python. Both sides have moved a batch before. The servers are those of
 the tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole collection to find its
 first or last document, where MongoDB reads an index. CPU seconds are those of this process: a
 server has its own. `slower` is the time of the sink or the source for one of the client. Spark is
-not part of it.
+not part of it; `./dev bench spark_formats` measures the source and the sink `spark`.
 """
 
 from __future__ import annotations
