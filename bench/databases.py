@@ -5,16 +5,18 @@
 Both sides of a line move the same Arrow batches of 10,000 rows into a table with a primary key, if
 the system has keys, and commit 100,000 rows at once: the sink, whose batches are merged as in a
 run, and the client in its own best way (executemany, COPY, LOAD DATA, Arrow, insert_many,
-write_deltalake, append, lines, batches of a prepared statement). The source reads the table in the
-order of its key, or of its files, into Arrow batches. The client reads the same rows: as Arrow from
-DuckDB, ClickHouse, Delta Lake and Iceberg, as CSV that Arrow parses from PostgreSQL, as tuples from
-SQLite, MySQL and JDBC, and as documents from MongoDB, up to the last one. Beside the rows, triggers
-keep totals by day for `postgres_aggregate`, those of the client for inserts only. `jdbc` is
-PostgreSQL by its driver, which both sides call from Python. Both sides have moved a batch before.
-The servers are those of the tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole
-collection to find its first or last document, where MongoDB reads an index. CPU seconds are those
-of this process: a server has its own. `slower` is the time of the sink or the source for one of the
-client. Spark is not part of it.
+write_deltalake, append, lines, bulk requests, batches of a prepared statement). The source reads
+the table in the order of its key, or of its files, into Arrow batches. The client reads the same
+rows: as Arrow from DuckDB, ClickHouse, Delta Lake and Iceberg, as CSV that Arrow parses from
+PostgreSQL, as tuples from SQLite, MySQL and JDBC, and as documents from MongoDB, up to the last
+one. Both sides send documents to OpenSearch uncompressed, and read them from a point in time as
+texts; `elasticsearch` is the same code. Beside the rows, triggers keep totals by day for
+`postgres_aggregate`, those of the client for inserts only. `jdbc` is PostgreSQL by its driver,
+which both sides call from Python. Both sides have moved a batch before. The servers are those of
+the tests: MariaDB, chdb and FerretDB among them. FerretDB reads the whole collection to find its
+first or last document, where MongoDB reads an index. CPU seconds are those of this process: a
+server has its own. `slower` is the time of the sink or the source for one of the client. Spark is
+not part of it; `./dev bench spark_formats` measures the source and the sink `spark`.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from stores.http import InfluxdbPoints
+from stores.http import InfluxdbPoints, OpensearchIndex
 from stores.java import JdbcTable
 from stores.lakes import Delta, Iceberg
 from stores.local import Duckdb, Sqlite
@@ -50,11 +52,14 @@ from stores.servers import (
 from stores.system import COLUMNS, ROWS, System
 
 from penstock.engine.tasks.write_limits import rebatch
-from penstock.sdk import BatchId, Context, Read, registry
+from penstock.formats.json import Json
+from penstock.formats.json.plain import JsonConfig
+from penstock.sdk import BatchId, Capability, Context, Read, registry
 from servers.clickhouse import ClickHouse
 from servers.ferretdb import FerretDb
 from servers.influxdb import Influxdb
 from servers.mariadb import MariaDb
+from servers.opensearch import Opensearch
 from servers.postgres import Postgres
 
 BATCH = 100_000
@@ -62,7 +67,7 @@ IN_FILES = (Sqlite, Duckdb, Delta, Iceberg)
 OF_SERVERS = (
     (PostgresTable, Postgres), (PostgresTotals, Postgres), (MysqlTable, MariaDb),
     (ClickHouseTable, ClickHouse), (MongodbCollection, FerretDb),
-    (InfluxdbPoints, Influxdb), (JdbcTable, Postgres),
+    (InfluxdbPoints, Influxdb), (OpensearchIndex, Opensearch), (JdbcTable, Postgres),
 )  # fmt: skip
 NAMES = ", ".join(kind.name for kind in (*IN_FILES, *(kind for kind, _ in OF_SERVERS)))
 
@@ -128,6 +133,9 @@ def sink_writes(system: System, batches: Sequence[pa.RecordBatch]) -> None:
     component: Any = registry.find("sink", system.name)
     config = component.config_type.model_validate(system.of_sink())
     sink = component.create(config, Context("bench", "out"))
+    writes_payloads = Capability.BYTES in sink.capabilities
+    if writes_payloads:
+        sink.format = Json(JsonConfig())
     sink.check_schema(COLUMNS)
     sink.prepare(COLUMNS)
     step, query = BATCH // ROWS, uuid.uuid4().hex
@@ -138,7 +146,8 @@ def sink_writes(system: System, batches: Sequence[pa.RecordBatch]) -> None:
             batch = BatchId(query, number)
             writer = sink.writer(client, batch, 0, COLUMNS)
             for rows in rebatch(batches[start : start + step], sink.max_rows_per_write):
-                assert not writer.write(rows)
+                payloads = sink.format.encode(rows).payloads if writes_payloads else None
+                assert not writer.write(rows, payloads)
             sink.commit(batch, [writer.commit()])
 
 

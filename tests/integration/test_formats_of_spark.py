@@ -95,3 +95,32 @@ def test_wrong_formats(
     assert result.returncode != 0
     assert message in result.stderr and hint in result.stderr, result.stderr
     assert "hidden-made-up" not in result.stderr
+
+
+def test_the_failure_of_a_transform_while_a_format_is_written(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "1"}\n{"text": "one"}\n')
+    (tmp_path / "p.yaml").write_text("""\
+name: p
+sources:
+  rows: {type: files, path: rows.jsonl, schema: text STRING}
+transforms:
+  numbers:
+    type: python
+    from: rows
+    per: row
+    schema: n INT
+    on_error: fail
+    code: |
+      def transform(row):
+          return {"n": int(row["text"])}
+sinks:
+  out: {type: spark, from: numbers, provider: orc, path: out}
+runtime: {restart: {attempts: 1, backoff: 1ms}}
+""")
+    result = cli(tmp_path, "run", "p.yaml")
+    assert result.returncode != 0
+    assert "invalid literal" in result.stderr and "numbers" in result.stderr, result.stderr
+    assert "could not write" not in result.stderr
+    assert not [*(tmp_path / "out").glob("*.orc")]

@@ -145,6 +145,17 @@ def test_large_documents(opensearch: Opensearch, monkeypatch: pytest.MonkeyPatch
     assert raised.value.hint == "Exclude the document by the option query."
 
 
+def test_pages_of_an_index_with_a_limit(opensearch: Opensearch) -> None:
+    """A page has no more documents than `max_result_window`, nor does a search for a limit."""
+    index = opensearch.new_index()
+    fill(opensearch, index, {"n": {"type": "long"}}, [{"n": n} for n in range(40)])
+    opensearch.call("PUT", f"/{index}/_settings", {"index.max_result_window": 10})
+    batches = read_batches(opensearch, index, cursor_columns=["n"], max_records=25)
+    assert [[each["n"] for _, each in batch] for batch in batches] == [
+        [*range(25)], [*range(25, 40)],
+    ]  # fmt: skip
+
+
 def test_watch(opensearch: Opensearch) -> None:
     """New documents are read at the age of `min_age`, also those of an index that was empty."""
     index = opensearch.new_index()

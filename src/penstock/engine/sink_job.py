@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -82,7 +83,7 @@ class SinkJob:
         assert self._task is not None
         rows, self.receipts = frames[self.sink.inputs[0]], None
         if isinstance(self.sink.sink, DataFrameSink):
-            return self._write_frame(self.sink.sink, rows, batch)
+            return self._write_frame(builder, self.sink.sink, rows, batch)
         partitioning = self._partitioning(rows.schema, batch)
         receipts = receipts_of(self.sink.sink, self._task, rows, partitioning)
         if self._is_computed_first(builder, rows, partitioning):
@@ -108,17 +109,21 @@ class SinkJob:
     ) -> Sequence[dict[str, Any]]:
         """Writes the rows of a batch on which SQL does not fail. Returns the receipts."""
         if isinstance(self.sink.sink, DataFrameSink):
-            return self._write_frame(self.sink.sink, rows, batch)
+            return self._write_frame(builder, self.sink.sink, rows, batch)
         self.receipts = None
         partitioning = self._partitioning(rows.schema, batch)
         return write_rows(self.sink.sink, self._make_task(builder), rows, batch, partitioning)
 
     def _write_frame(
-        self, sink: DataFrameSink[Any], rows: DataFrame, batch: BatchId
+        self, builder: Builder, sink: DataFrameSink[Any], rows: DataFrame, batch: BatchId
     ) -> Sequence[dict[str, Any]]:
-        """Writes a batch by Spark, after SQL has computed all its rows."""
+        """Writes a batch by Spark.
+
+        All rows that replace others are computed before Spark deletes the others.
+        """
         columns = written_columns(sink_schema(rows.schema), self.sink.removed_operation)
-        with computed(rows):
+        is_computed = sink.mode == "replace" or self._is_computed_first(builder, rows, None)
+        with computed(rows) if is_computed else nullcontext():
             sink.write_frame(rows.drop(*({*rows.columns} - {*columns.names})), batch)
         return []
 

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +22,10 @@ from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.database.texts import nested_column
 from penstock.sdk.java import java_class
 
-Get = Callable[[Any, int], Any]
-"""Returns the value of the current row of a result by the number of the column, or None."""
+Get = Callable[[], Any]
+"""Returns the value of a column in the current row of a result, or None."""
+Bind = Callable[[Any, int], Get]
+"""Returns the getter of a column of a result, by the number of the column."""
 _PART_BYTES = 16 * 2**20
 _SHORT_OFFSET = re.compile(r"([+-])(\d:\d\d)$")
 _CONVERSION = TextConversion()
@@ -52,25 +55,26 @@ class ResultReader:
         times_as_texts: bool = False,
     ) -> None:
         self._result, self._columns, self._fetch_size = result, columns, fetch_size
-        self._getters = [_getter(column, times_as_texts) for column in columns]
+        readers = [_reader(column, times_as_texts) for column in columns]
+        self._getters = [bind(result, index) for index, (bind, _) in enumerate(readers, 1)]
+        self._types = [type_ for _, type_ in readers]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in parts of 16 MiB at most, and of `fetch_size` rows."""
         rows: list[list[Any]] = [[] for _ in self._columns]
         count = size = 0
-        result = self._result
-        parts = [
-            (values.append, get, index)
-            for index, (values, (get, _)) in enumerate(zip(rows, self._getters, strict=True), 1)
-        ]
+        next_row = self._result.next
+        appends = [values.append for values in rows]
+        parts = [*zip(appends, self._getters, strict=True)]
         sized = [
             values for values, column in zip(rows, self._columns, strict=True) if _is_long(column)
         ]
-        while result.next():
-            for append, get, index in parts:
-                append(get(result, index))
+        while next_row():
+            for append, get in parts:
+                append(get())
             count += 1
-            size += sum(len(values[-1] or ()) for values in sized)
+            for values in sized:
+                size += len(values[-1] or ())
             if count == self._fetch_size or size > _PART_BYTES:
                 yield self._batch(rows)
                 for values in rows:
@@ -80,9 +84,7 @@ class ResultReader:
             yield self._batch(rows)
 
     def _batch(self, rows: list[list[Any]]) -> pa.RecordBatch:
-        arrays = [
-            pa.array(values, type_) for values, (_, type_) in zip(rows, self._getters, strict=True)
-        ]
+        arrays = [pa.array(values, type_) for values, type_ in zip(rows, self._types, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._columns])
 
 
@@ -104,84 +106,101 @@ def _is_long(column: JdbcColumn) -> bool:
     return column.code in types.TEXTS | types.BINARIES
 
 
-def _getter(column: JdbcColumn, times_as_texts: bool) -> tuple[Get, pa.DataType]:
-    """Returns the function that reads a column, and the type of its values."""
+def _reader(column: JdbcColumn, times_as_texts: bool) -> tuple[Bind, pa.DataType]:
+    """Returns the function that makes the getter of a column, and the type of its values."""
     type_ = column.type
     if pa.types.is_boolean(type_):
-        return _unless_null("getBoolean"), type_
+        return partial(_primitive, "getBoolean"), type_
     if pa.types.is_signed_integer(type_):
-        return _unless_null("getLong"), pa.int64()
+        return partial(_primitive, "getLong"), pa.int64()
     if pa.types.is_float32(type_):
-        return _unless_null("getFloat"), type_
+        return partial(_primitive, "getFloat"), type_
     if pa.types.is_float64(type_):
-        return _unless_null("getDouble"), type_
+        return partial(_primitive, "getDouble"), type_
     if pa.types.is_binary(type_):
         return _bytes, type_
     if pa.types.is_list(type_):
-        return _ArrayGetter(is_json=column.has_json_elements), pa.list_(pa.string())
+        return partial(_ArrayGetter, column.has_json_elements), pa.list_(pa.string())
     if times_as_texts and pa.types.is_temporal(type_):
         return _time_text, pa.string()
     if column.is_zoned:
-        return _TimeGetter("java.time.OffsetDateTime"), pa.string()
+        return partial(_TimeGetter, "java.time.OffsetDateTime"), pa.string()
     if pa.types.is_timestamp(type_):
-        return _TimeGetter("java.time.LocalDateTime"), pa.string()
+        return partial(_TimeGetter, "java.time.LocalDateTime"), pa.string()
     if pa.types.is_date(type_):
-        return _TimeGetter("java.time.LocalDate"), pa.string()
+        return partial(_TimeGetter, "java.time.LocalDate"), pa.string()
     return _text, pa.string()
 
 
-def _unless_null(method: str) -> Get:
+def _primitive(method: str, result: Any, index: int) -> Get:
     """Returns a getter of a primitive type of Java, which is zero for null."""
+    read, was_null = getattr(result, method), result.wasNull
 
-    def get(result: Any, index: int) -> Any:
-        value = getattr(result, method)(index)
-        return value if value or not result.wasNull() else None
+    def get() -> Any:
+        value = read(index)
+        return value if value or not was_null() else None
 
     return get
 
 
-def _text(result: Any, index: int) -> str | None:
-    value = result.getString(index)
-    return None if value is None else str(value)
+def _text(result: Any, index: int) -> Callable[[], str | None]:
+    read = result.getString
+
+    def get() -> str | None:
+        value = read(index)
+        return None if value is None else str(value)
+
+    return get
 
 
-def _time_text(result: Any, index: int) -> str | None:
-    """Returns the text of a time, whose offset has two digits for the hours."""
-    text = _text(result, index)
-    return None if text is None else _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text)
+def _time_text(result: Any, index: int) -> Get:
+    """Returns a getter of times as texts, whose offsets have two digits for the hours."""
+    read = _text(result, index)
+
+    def get() -> str | None:
+        text = read()
+        return None if text is None else _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text)
+
+    return get
 
 
-def _bytes(result: Any, index: int) -> bytes | None:
-    value = result.getBytes(index)
-    return None if value is None else bytes(value)
+def _bytes(result: Any, index: int) -> Get:
+    read = result.getBytes
+
+    def get() -> bytes | None:
+        value = read(index)
+        return None if value is None else bytes(value)
+
+    return get
 
 
 class _TimeGetter:
     """A getter of times as ISO text, by a class of Java that the driver may not support."""
 
-    def __init__(self, name: str) -> None:
-        self._class: Any = java_class(name)
+    def __init__(self, class_name: str, result: Any, index: int) -> None:
+        self._class: Any = java_class(class_name)
+        self._read, self._text, self._index = result.getObject, _text(result, index), index
 
-    def __call__(self, result: Any, index: int) -> str | None:
+    def __call__(self) -> str | None:
         import jpype
 
         if self._class is not None:
             try:
-                value = result.getObject(index, self._class)
+                value = self._read(self._index, self._class)
                 return None if value is None else str(value)
             except jpype.JException:
                 self._class = None
-        return _text(result, index)
+        return self._text()
 
 
 class _ArrayGetter:
     """A getter of arrays as lists of texts. The elements of an array of JSON may be bytes."""
 
-    def __init__(self, *, is_json: bool) -> None:
-        self._is_json = is_json
+    def __init__(self, is_json: bool, result: Any, index: int) -> None:
+        self._read, self._index, self._is_json = result.getArray, index, is_json
 
-    def __call__(self, result: Any, index: int) -> list[str | None] | None:
-        value = result.getArray(index)
+    def __call__(self) -> list[str | None] | None:
+        value = self._read(self._index)
         return None if value is None else [self._text(each) for each in value.getArray()]
 
     def _text(self, value: Any) -> str | None:

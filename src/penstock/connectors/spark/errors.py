@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.connectors.spark.providers import PROVIDERS, native_of, package_of
+from penstock.core.error_codec import decode
 from penstock.core.errors import OptionError, PenstockError, Permanent, Transient
 from penstock.core.text import did_you_mean, nearest, shorten
 
@@ -10,15 +11,25 @@ _NO_PROVIDER = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "_PROVIDE
 
 
 def translate_error(error: Exception, provider: str, verb: str) -> PenstockError | None:
-    """Returns the error of Penstock for one of Spark that `read` or `write` has raised."""
+    """Returns the error of Penstock for one of Spark that `read` or `write` has raised.
+
+    Returns None for an error that is not one of the format, as of the tasks that compute the rows.
+    """
     if isinstance(error, PenstockError):
         return error
     from py4j.protocol import Py4JError
-    from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
+    from pyspark.errors import (
+        AnalysisException,
+        IllegalArgumentException,
+        PySparkException,
+        PythonException,
+    )
 
     if not isinstance(error, PySparkException | Py4JError):
         return None
     text = str(error)
+    if (found := decode(text)) is not None or isinstance(error, PythonException):
+        return found
     if any(mark in text for mark in _NO_PROVIDER):
         return _no_provider(provider)
     reason = shorten(" ".join(text.split("\n\tat ")[0].split()), 400)

@@ -29,6 +29,8 @@ _lock = threading.Lock()
 def start() -> None:
     """Starts the JVM unless it runs. Raises MissingExtra without JPype, UserError without Java."""
     global _started_by
+    if _started_by == os.getpid():
+        return
     try:
         import jpype
         import jpype.config
@@ -52,12 +54,19 @@ def start() -> None:
 
 def java_class(name: str, loader: Any = None) -> Any:
     """Returns a Java class of a class loader, by default of Java itself."""
-    import jpype
-
     start()
     if loader is None:
-        return jpype.JClass(name)
-    return jpype.JClass(jpype.JClass("java.lang.Class").forName(name, True, loader))
+        return _class_of_java(name)
+    import jpype
+
+    return jpype.JClass(_class_of_java("java.lang.Class").forName(name, True, loader))
+
+
+@cache
+def _class_of_java(name: str) -> Any:
+    import jpype
+
+    return jpype.JClass(name)
 
 
 def class_loader(jars: Sequence[Path]) -> Any:

@@ -50,11 +50,13 @@ def documents_of(
     """Returns the documents of rows, and the failures of rows that have none."""
     ids: Sequence[str | None] = [None] * rows.num_rows if key is None else render_ids(key, rows)
     numbers = not_finite(rows)
+    indexes = config.index.render(rows)
+    index_errors = {index: index_error(index) for index in {*indexes}}
     documents: list[Document] = []
     failures: list[Failure] = []
-    for row, index in enumerate(config.index.render(rows)):
+    for row, index in enumerate(indexes):
         is_deleted = operations is not None and operations[row] == Operation.DELETE
-        error = _error(index, ids[row], key is not None)
+        error = _error(index_errors[index], ids[row], key is not None)
         if error is None and not is_deleted:
             error = numbers.get(row)
         if error is not None:
@@ -65,9 +67,9 @@ def documents_of(
     return documents, failures
 
 
-def _error(index: str | None, id_: str | None, has_key: bool) -> RecordError | None:
-    if (message := index_error(index)) is not None:
-        return Rejected(message, code="invalid-index")
+def _error(of_index: str | None, id_: str | None, has_key: bool) -> RecordError | None:
+    if of_index is not None:
+        return Rejected(of_index, code="invalid-index")
     if has_key and not id_:
         return Rejected("the ID of the document is null or empty", code="invalid-key")
     if id_ is not None and (size := len(id_.encode())) > _MAX_ID_BYTES:

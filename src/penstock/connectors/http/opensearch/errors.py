@@ -11,6 +11,8 @@ from penstock.connectors.http.opensearch.config import ServerConfig
 from penstock.sdk import Permanent, Transient
 
 _NO_INDEX, _NO_POINT_IN_TIME = "index_not_found_exception", "search_context_missing_exception"
+_LARGE_PAGE = "Result window is too large"
+"""The start of the reason if a page has more documents than `max_result_window` of the index."""
 _MAX_LENGTH = 1000
 _BAD_REQUEST = 400
 
@@ -43,6 +45,8 @@ def response_error(
             code=f"http-{response.status}", hint="The documents are read again.",
         )  # fmt: skip
     reason = response.text if error is None else reason_of(error)
+    if reason.startswith(_LARGE_PAGE):
+        return Permanent(reason, code="too-large")
     found = status_error(config.url, response.status, reason, config.retry)
     if response.status == _BAD_REQUEST:
         found.hint = "Check the options, and the fields of the index."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from penstock.connectors.http.opensearch.api import SearchServer, index_path
@@ -12,21 +11,15 @@ from penstock.connectors.http.opensearch.cursor import Query, all_of
 from penstock.connectors.http.opensearch.point_in_time import KEEP_ALIVE, PointInTime
 from penstock.sdk import Permanent
 
+if TYPE_CHECKING:
+    from penstock.connectors.http.opensearch.hits import Hit
+
 _COMPLETE = "allow_partial_search_results=false"
 """A search that misses a part of the index fails."""
 _PAGE, _MAX_PAGE = 1_000, 10_000
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A document that a search has found."""
-
-    index: str
-    id: str
-    number: int
-    """The sequence number of the last change of the document, in its part of the index."""
-    sort: list[Any]
-    content: bytes | None
+"""The documents of the first page of a point in time, and of the largest one."""
+_PAGE_BYTES = 4 << 20
+"""The size of a response above which the next page has no more documents."""
 
 
 class Search:
@@ -61,7 +54,7 @@ class Search:
     def hits(self, body: Mapping[str, Any]) -> list[Hit]:
         """Returns the documents of one search, fewer if the response would be too large."""
         full = {"query": self.query([]), "track_total_hits": False, **body}
-        return self._page(f"{index_path(self._index)}/_search", full)
+        return self._page(f"{index_path(self._index)}/_search", full)[0]
 
     def nth(
         self, number: int, conditions: Sequence[Query], sort: Sequence[Query]
@@ -71,20 +64,20 @@ class Search:
         Documents with the same values at the end of a page count as one.
         """
         body = {"_source": False, "query": self.query(conditions), "sort": sort}
-        while True:
-            size = min(number, _MAX_PAGE)
-            hits = self.hits({**body, "size": size})
-            if len(hits) < size:
-                return None
-            number -= size
+        while hits := self.hits({**body, "size": min(number, _MAX_PAGE)}):
+            number -= len(hits)
             if not number:
                 return hits[-1].sort
             body["search_after"] = hits[-1].sort
+        return None
 
     def pages(
         self, point_in_time: PointInTime, conditions: Sequence[Query], sort: Sequence[Query]
     ) -> Iterator[list[Hit]]:
-        """Yields the documents of a point in time, page by page."""
+        """Yields the documents of a point in time, page by page. Small documents have larger pages.
+
+        The server sorts all remaining documents for each page.
+        """
         with point_in_time.opened(self._server, self._index) as id_:
             body: dict[str, Any] = {
                 "pit": {"id": id_, "keep_alive": KEEP_ALIVE},
@@ -94,17 +87,31 @@ class Search:
                 "track_total_hits": False,
                 "seq_no_primary_term": True,
             }
-            while hits := self._page("/_search", body):
-                yield hits
-                body["search_after"] = hits[-1].sort
+            largest = _MAX_PAGE
+            while True:
+                requested = body["size"]
+                hits, size = self._page("/_search", body)
+                if hits:
+                    yield hits
                 if len(hits) < body["size"]:
                     return
+                body["search_after"] = hits[-1].sort
+                if body["size"] < requested:
+                    largest = body["size"]
+                if size <= _PAGE_BYTES:
+                    body["size"] = min(2 * body["size"], largest)
 
-    def _page(self, path: str, body: dict[str, Any]) -> list[Hit]:
-        """Returns a page. Halves the size of pages that are too large to be read."""
+    def _page(self, path: str, body: dict[str, Any]) -> tuple[list[Hit], int]:
+        """Returns a page and the size of the response in bytes.
+
+        Halves the number of documents of a page that is too large, for the client or the server.
+        """
+        from penstock.connectors.http.opensearch.hits import hits_of
+
         while True:
             try:
-                return _hits(self._post(path, body))
+                response = self._post(path, body)
+                return hits_of(response), len(response)
             except Permanent as error:
                 if error.code != "too-large":
                     raise
@@ -115,26 +122,3 @@ class Search:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> bytes:
         return self._server.call("POST", f"{path}?{_COMPLETE}", body, self._index)
-
-
-def _hits(response: bytes) -> list[Hit]:
-    from msgspec import Raw, json
-
-    found = json.decode(response, type=dict[str, Raw])
-    hits = json.decode(
-        json.decode(found["hits"], type=dict[str, Raw])["hits"], type=list[dict[str, Raw]]
-    )
-    return [_hit(hit) for hit in hits]
-
-
-def _hit(hit: Mapping[str, Any]) -> Hit:
-    from msgspec import json
-
-    source = hit.get("_source")
-    return Hit(
-        json.decode(hit["_index"]),
-        json.decode(hit["_id"]),
-        json.decode(hit.get("_seq_no", b"0")),
-        json.decode(hit.get("sort", b"[]")),
-        None if source is None else bytes(source),
-    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.connectors.http.opensearch.api import SearchServer
 from penstock.connectors.http.opensearch.config import DocumentSourceConfig
@@ -118,15 +119,14 @@ class DocumentSource(PolledSource[DocumentSourceConfig]):
             sort = order.sort()
             conditions = [*_after(order, start), order.until(end)]
         for hits in self._search.pages(self.point_in_time, conditions, sort):
-            indexes, ids = [hit.index for hit in hits], [hit.id for hit in hits]
-            columns: list[Any] = [
-                [hit.content for hit in hits],
-                [f"{index}/{id_}" for index, id_ in zip(indexes, ids, strict=True)],
-                [hit.number for hit in hits],
+            indexes = pa.array([hit.index for hit in hits], pa.string())
+            ids = pa.array([hit.id for hit in hits], pa.string())
+            arrays = [
+                pa.array([hit.content for hit in hits], pa.binary()),
+                pc.binary_join_element_wise(indexes, ids, "/"),
+                pa.array([hit.number for hit in hits], pa.int64()),
             ]
-            arrays = [pa.array(c, f.type) for c, f in zip(columns, PAYLOAD, strict=True)]
-            available = {"index": indexes, "id": ids}
-            arrays += [pa.array(available[name], pa.string()) for name in read.metadata]
+            arrays += [{"index": indexes, "id": ids}[name] for name in read.metadata]
             yield pa.RecordBatch.from_arrays(arrays, [*PAYLOAD.names, *read.metadata])
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:

@@ -52,8 +52,8 @@ class DocumentWriter(Writer):
         documents, missing = self._with_indexes(documents)
         failures += missing
         for each in rounds(documents):
-            for part in self._parts(each):
-                failures += self._send(part)
+            for part, lines in self._parts(each):
+                failures += self._send(part, lines)
         return sorted(failures, key=lambda failure: failure.index)
 
     def commit(self) -> Receipt:
@@ -68,29 +68,32 @@ class DocumentWriter(Writer):
         ]
         return [each for each in documents if each.index not in errors], failures
 
-    def _parts(self, documents: Sequence[Document]) -> Iterator[list[Document]]:
-        """Yields documents in lists whose requests have at most `max_request_size` bytes."""
+    def _parts(self, documents: Sequence[Document]) -> Iterator[tuple[list[Document], bytes]]:
+        """Yields documents in lists, each with a body of at most `max_request_size` bytes."""
         part: list[Document] = []
+        texts: list[bytes] = []
         size = 0
         for document in documents:
-            length = len(document.lines(self._config.action))
-            if part and size + length > self._config.max_request_size:
-                yield part
-                part, size = [], 0
+            text = document.lines(self._config.action)
+            if part and size + len(text) > self._config.max_request_size:
+                yield part, b"".join(texts)
+                part, texts, size = [], [], 0
             part.append(document)
-            size += length
+            texts.append(text)
+            size += len(text)
         if part:
-            yield part
+            yield part, b"".join(texts)
 
-    def _send(self, documents: Sequence[Document]) -> list[Failure]:
+    def _send(self, documents: Sequence[Document], lines: bytes) -> list[Failure]:
         """Sends documents until each is stored or rejected. Returns the rejected ones.
 
-        Raises Transient if the attempts of a document are used up.
+        `lines` is the body of the first request. Raises Transient if the attempts of a document
+        are used up.
         """
         failures: list[Failure] = []
         retry = self._config.retry
         for attempt in range(1, retry.attempts + 1):
-            response = self._request(documents)
+            response = self._request(lines)
             if response.status in _REJECTED:
                 return failures + self._send_halves(documents, response)
             if not self._config.is_final(response.status):
@@ -104,14 +107,17 @@ class DocumentWriter(Writer):
             documents, errors = [each for each, _ in again], [error for _, error in again]
             if attempt == retry.attempts:
                 raise errors[0]
+            lines = self._lines(documents)
             report_retry(errors[0])
             time.sleep(retry.delay(attempt))
         raise AssertionError("retry requires at least one attempt")
 
-    def _request(self, documents: Sequence[Document]) -> Response:
+    def _request(self, lines: bytes) -> Response:
         self._requests += 1
-        lines = b"".join(each.lines(self._config.action) for each in documents)
         return self._server.bulk(lines, self._config.compression == "gzip")
+
+    def _lines(self, documents: Sequence[Document]) -> bytes:
+        return b"".join(each.lines(self._config.action) for each in documents)
 
     def _send_halves(self, documents: Sequence[Document], response: Response) -> list[Failure]:
         """Sends the documents of a rejected request in two requests. One document is rejected."""
@@ -120,7 +126,8 @@ class DocumentWriter(Writer):
             text = f"{response.status}: {response.text}".removesuffix(": ")
             return [Failure(documents[0].row, Rejected(text, code=code))]
         middle = len(documents) // 2
-        return self._send(documents[:middle]) + self._send(documents[middle:])
+        halves = (documents[:middle], documents[middle:])
+        return [failure for each in halves for failure in self._send(each, self._lines(each))]
 
     def _outcomes(
         self, documents: Sequence[Document], body: bytes
