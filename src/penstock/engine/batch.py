@@ -36,6 +36,7 @@ from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
+from penstock.engine.sources.source_readers import source_offset
 from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.versions import StateVersion
@@ -43,7 +44,7 @@ from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Query
 from penstock.plan.node import Node
 from penstock.plan.queries import shared_nodes
-from penstock.sdk import BatchId
+from penstock.sdk import BatchId, ReplayableSource
 from penstock.sdk.retries import reported_retries
 
 
@@ -104,13 +105,24 @@ class BatchRunner:
         log = OffsetLog(self.checkpoint)
         log.sync_planned(number)
         self.storage.sync()
-        batch = BatchId(self._query_id(), number, log.content(number))
+        truncates = self._truncates(log, number)
+        batch = BatchId(self._query_id(), number, log.content(number), truncates)
         if self.written is None:
             log.sync_identity()
             for name in self.query.sinks:
                 with self._calls(name):
                     check_state_age(self.builder.plan.nodes[name], batch, self.builder.plan.state)
         return batch
+
+    def _truncates(self, log: OffsetLog, number: int) -> bool:
+        """Returns whether a batch begins with the removal of all rows of its source."""
+        root = self.builder.plan.nodes.get(self.query.root)
+        if root is None or root.kind != "source" or not root.source.truncates:
+            return False
+        assert isinstance(root.source, ReplayableSource)
+        starts = log.end_offsets(number - 1) if number else StartOffsets(self.checkpoint).read()
+        start, end = starts[root.name], log.end_offsets(number)[root.name]
+        return root.source.begins_truncated(source_offset(start), source_offset(end))
 
     def _run(self, root: DataFrame, batch: BatchId) -> None:
         """Writes a batch to the sinks, unless it has no rows and changes no result."""

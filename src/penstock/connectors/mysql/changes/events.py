@@ -57,9 +57,10 @@ class Described:
 
 @dataclass(frozen=True)
 class Truncated:
-    """The removal of all rows, or those of partitions."""
+    """The removal of all rows, or of those of partitions (`is_part`)."""
 
     table: Place
+    is_part: bool
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,11 @@ class EventParser:
             is_change = effect in (Effect.DROP, Effect.CHANGE)
             if is_change and position > self.tables[name].first:
                 raise self._unknown(name, effect, offset)
-        truncated = [name for name, effect in effects.items() if effect is Effect.TRUNCATE]
+        truncated = [
+            Truncated(name, effect is Effect.TRUNCATE_PART)
+            for name, effect in effects.items()
+            if effect in (Effect.TRUNCATE, Effect.TRUNCATE_PART)
+        ]
         effect = next(iter(effects.values()))
         if effect is Effect.XA and not self._begun:
             if self._transaction is None:
@@ -190,7 +195,7 @@ class EventParser:
         elif truncated:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
-            yield from map(Truncated, truncated)
+            yield from truncated
         if effect is Effect.END or not self._begun:
             self._end()
 

@@ -110,10 +110,10 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
         connection.rollback()
         return MysqlTable(
             self.table, self.primary_key, place, connection, lookup,
-            ignores_truncate=self.config.on_truncate == "ignore", shift=start.shift,
-            received=start.received(stored), journal=journal,
+            shift=start.shift, received=start.received(stored), journal=journal,
             progress=stored.progress, confirmed=stored.confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
+            truncations=self.truncation_writer(),
         )  # fmt: skip
 
     def catalog(self) -> pa.Schema:

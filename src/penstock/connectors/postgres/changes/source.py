@@ -133,8 +133,8 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         )  # fmt: skip
         return PostgresTable(
             replication, replication.resolve_table(connection), connection, lookup,
-            ignores_truncate=self.config.on_truncate == "ignore",
             before_updates=self.config.before_updates, journal=journal,
             progress=progress or Progress(), confirmed=confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
+            truncations=self.truncation_writer(),
         )  # fmt: skip
