@@ -1,7 +1,7 @@
 """Rules of sources whose truncations empty the targets (`on_truncate: apply`).
 
-A truncation has no rows. So it reaches a sink only through transforms that keep no row of an earlier
-batch, and the sink must have the rows of this source alone.
+A truncation has no rows. So it reaches a sink only through transforms that keep no row of an
+earlier batch, and the sink must have the rows of this source alone.
 """
 
 from __future__ import annotations
