@@ -36,7 +36,7 @@ from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
-from penstock.engine.sources.source_readers import source_offset
+from penstock.engine.sources.truncated_batches import begins_truncated
 from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.versions import StateVersion
@@ -44,7 +44,7 @@ from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Query
 from penstock.plan.node import Node
 from penstock.plan.queries import shared_nodes
-from penstock.sdk import BatchId, ReplayableSource
+from penstock.sdk import BatchId
 from penstock.sdk.retries import reported_retries
 
 
@@ -105,7 +105,8 @@ class BatchRunner:
         log = OffsetLog(self.checkpoint)
         log.sync_planned(number)
         self.storage.sync()
-        truncates = self._truncates(log, number)
+        root = self.builder.plan.nodes.get(self.query.root)
+        truncates = begins_truncated(root, self.checkpoint, number)
         batch = BatchId(self._query_id(), number, log.content(number), truncates)
         if self.written is None:
             log.sync_identity()
@@ -113,16 +114,6 @@ class BatchRunner:
                 with self._calls(name):
                     check_state_age(self.builder.plan.nodes[name], batch, self.builder.plan.state)
         return batch
-
-    def _truncates(self, log: OffsetLog, number: int) -> bool:
-        """Returns whether a batch begins with the removal of all rows of its source."""
-        root = self.builder.plan.nodes.get(self.query.root)
-        if root is None or root.kind != "source" or not root.source.truncates:
-            return False
-        assert isinstance(root.source, ReplayableSource)
-        starts = log.end_offsets(number - 1) if number else StartOffsets(self.checkpoint).read()
-        start, end = starts[root.name], log.end_offsets(number)[root.name]
-        return root.source.begins_truncated(source_offset(start), source_offset(end))
 
     def _run(self, root: DataFrame, batch: BatchId) -> None:
         """Writes a batch to the sinks, unless it has no rows and changes no result."""

@@ -49,8 +49,10 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         return re.sub(r"[^a-z0-9_]", "_", name.lower())[:_NAME_LENGTH]
 
     def _replication(self, key: tuple[str, ...]) -> Replication:
-        whole = self.config.before_updates
-        return Replication(self.table, key, self._slot, self.publication, whole_rows=whole)
+        return Replication(
+            self.table, key, self._slot, self.publication, whole_rows=self.config.before_updates,
+            truncations=self.config.on_truncate != "ignore",
+        )  # fmt: skip
 
     @property
     def publication(self) -> str:
