@@ -64,6 +64,17 @@ def test_effects_of_statements(statement: str, effect: Effect) -> None:
         assert effect_of(statement, "other", TABLE) is Effect.NONE
 
 
+def test_names_of_another_case() -> None:
+    """A server with `lower_case_table_names` logs a statement as it was written."""
+    table = ("shop", "orders")
+    for statement, effect in (
+        ("TRUNCATE Shop.`ORDERS`", Effect.TRUNCATE),
+        ("DROP TABLE ORDERS", Effect.DROP),
+    ):
+        assert effect_of(statement, "SHOP", table, ignores_case=True) is effect
+        assert effect_of(statement, "SHOP", table) is Effect.NONE
+
+
 def test_positions_grow_along_the_log() -> None:
     first, second = LogFile("my-bin.x.000009", 1, 77), LogFile("my-bin.x.000010")
     positions = [first.at(4), first.at(5_000_000_000), second.at(4), second.at(2**32 - 1)]

@@ -99,6 +99,8 @@ class EventParser:
     charsets: Mapping[int, str]
     file: LogFile
     gtids: Gtids | None = None
+    ignores_case: bool = False
+    """Whether statements may have names of tables in another case."""
     _transaction: Transaction | None = None
     _begun: bool = False
     _changed: Place | None = None
@@ -169,7 +171,10 @@ class EventParser:
 
     def _statement(self, event: Any, offset: int) -> Iterator[Message]:
         database = event.schema.decode(errors="replace")
-        effects = {name: effect_of(event.query, database, name) for name in self.tables}
+        effects = {
+            name: effect_of(event.query, database, name, ignores_case=self.ignores_case)
+            for name in self.tables
+        }
         position = self.file.at(offset)
         for name, effect in effects.items():
             is_change = effect in (Effect.DROP, Effect.CHANGE)

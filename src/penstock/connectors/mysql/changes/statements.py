@@ -31,12 +31,17 @@ class Effect(Enum):
     NONE = "none"
 
 
-def effect_of(statement: str, database: str, table: tuple[str, str]) -> Effect:
+def effect_of(
+    statement: str, database: str, table: tuple[str, str], *, ignores_case: bool = False
+) -> Effect:
     """Returns the effect of a statement on a table, or on the transaction.
 
-    `database` is the current one of the statement.
+    `database` is the current one of the statement. With `ignores_case` names may have another case.
     """
     tokens = _tokens(statement)
+    if ignores_case:
+        tokens = [(kind, text.lower()) for kind, text in tokens]
+        database, table = database.lower(), (table[0].lower(), table[1].lower())
     words = [text.upper() if kind == "word" else "" for kind, text in tokens]
     first, second = (*words, "", "")[:2]
     simple = {("BEGIN", ""): Effect.BEGIN, ("COMMIT", ""): Effect.END}
