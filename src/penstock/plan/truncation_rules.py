@@ -7,7 +7,6 @@ earlier batch, and the sink must have the rows of this source alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.plan.graph import stream_sources, upstream
@@ -65,14 +64,19 @@ def _problem_of_sink(node: Node, plan: Plan) -> str | None:
         return "keeps rows that are deleted"
     if not node.can(Capability.TRUNCATE):
         return "cannot remove all rows of its target at once"
-    target = _target(node)
-    shared = [each for each in plan.of("sink") if each is not node and _target(each) == target]
+    shared = [each for each in plan.of("sink") if each is not node and _share_table(each, node)]
     return f'has the table of sink "{shared[0].written_name}"' if shared else None
 
 
-def _target(node: Node) -> tuple[Any, ...]:
-    """Returns the place of the table of a sink, as its options name it."""
-    options = node.component.config.model_dump(include={"url", "path", "table"})
-    table = options.pop("table", None)
-    name = fold(TableName.parse(table).name) if isinstance(table, str) else None
-    return (name, *sorted(options.items())) if name is not None else (node.name,)
+def _share_table(first: Node, second: Node) -> bool:
+    """Returns whether two sinks may have the same table, by the names in their options."""
+    options = [
+        node.component.config.model_dump(include={"url", "path", "table"})
+        for node in (first, second)
+    ]
+    tables = [each.pop("table", None) for each in options]
+    if options[0] != options[1] or None in tables:
+        return False
+    names = [[fold(part) for part in reversed(TableName.parse(table).parts)] for table in tables]
+    # A name without a schema may be in any schema.
+    return all(one == other for one, other in zip(*names, strict=False))

@@ -47,6 +47,8 @@ def test_stateless_transforms_of_one_stream_lead_to_tables(tmp_path: Path) -> No
             sinks={
                 "few": {**server, "from": "parts.few", "table": "orders"},
                 "many": {**server, "from": "parts.many", "table": "many"},
+                "first": {**server, "from": "orders", "table": "a.lines"},
+                "second": {**server, "from": "orders", "table": "b.lines"},
                 "named": {**FILE, "from": "joined", "table": "named"},
                 "twice": {**FILE, "from": "both", "table": "twice"},
                 "lines_copy": {**FILE, "from": "lines", "table": "lines"},
