@@ -27,7 +27,7 @@ from penstock.sdk.database.changes.progress import DONE, Progress
 from penstock.sdk.operations import split_operations
 from servers.mariadb import MariaDb
 from servers.postgres import Postgres
-from table_changes import Changes, changes_of, pauses_of_writer
+from table_changes import Changes, changes_of, fails, pauses_of_writer
 
 COLUMNS = pa.schema([("id", pa.int32()), ("n", pa.int32())])
 CHUNK_ROWS, ROWS, KEYS = 100, 1500, 3200
@@ -318,6 +318,27 @@ def test_a_truncation_while_a_chunk_is_read(
         pass
     assert [target.rows() for target in copy.targets] == [expected] * 2
     assert copy.truncated == 1 and changes.received <= 5
+
+
+def test_a_truncation_that_has_ended_a_run(
+    database: Database, targets: Callable[[str], list[Target]]
+) -> None:
+    """It is applied once the option is set."""
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 0)")
+    failing = database.changes()
+    failing.start()
+    failing.until(lambda: failing.received == 1)
+    await_end_of_snapshot(failing)
+    database.execute(
+        "INSERT INTO t VALUES (2, 0)", "TRUNCATE TABLE t", "INSERT INTO t VALUES (1, 1)"
+    )
+    assert "on_truncate: apply" in str(fails(failing, "was truncated").hint)
+    changes = database.changes(on_truncate="apply")
+    changes.start()
+    copy = Copy(changes.source, targets("t"))
+    changes.until(lambda: copy.write() and copy.truncated == 1 and copy.targets[1].rows() != {})
+    assert [target.rows() for target in copy.targets] == [{1: 1}] * 2
+    assert changes.received == 4
 
 
 def await_end_of_snapshot(changes: Changes) -> None:
