@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.mysql import MysqlSource
-from penstock.core.errors import Permanent
+from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk import Context, Read
 from penstock.sdk.database.changes import (
@@ -182,6 +182,15 @@ def test_records_that_a_power_failure_has_lost(tmp_path: Path) -> None:
     receive(of, [["a"], ["b"], [TRUNCATE]])
     assert read_truncations(of.directory) == [2]
     assert batches(of) == [(False, ["a", "b"]), (True, [])]
+
+
+def test_a_position_that_was_lost(tmp_path: Path) -> None:
+    """As in a backup whose files are of several times."""
+    of = source(tmp_path)
+    receive(of, LOG)
+    (of.directory / "truncations").unlink()
+    with pytest.raises(StateError, match="truncation at record 6, where no batch begins"):
+        batches(of)
 
 
 def test_positions_of_records_that_are_not_durable_yet(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ class ChangesSource(ReceivingSource[C]):
             others = {name: batch.column(name) for name in read.metadata if name not in located}
             rows = pa.record_batch({**located, **others})
             changes = reject_oversized(rows, batch.column("rejected_size"), read)
-            yield from self._decoded(without_truncations(changes), read)
+            yield from self._decoded(without_truncations(changes, partition[0]), read)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         try:

@@ -12,6 +12,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.errors import StateError
 from penstock.core.files.durable import replace_durably
 from penstock.journal import JournalReader
 
@@ -29,10 +30,22 @@ def read_truncations(directory: Path) -> list[int]:
         return []
 
 
-def without_truncations(messages: pa.RecordBatch) -> pa.RecordBatch:
-    """Returns the messages that are not truncations."""
+def without_truncations(messages: pa.RecordBatch, start: int) -> pa.RecordBatch:
+    """Returns the messages that are not truncations, of a range that begins at `start`.
+
+    Raises StateError for a truncation within the range: its position was lost.
+    """
     found = pc.equal(messages.column("payload"), TRUNCATION)
-    return messages.filter(pc.invert(found)) if found.true_count else messages
+    if not found.true_count:
+        return messages
+    *_, last = messages.column("position").filter(found).to_pylist()
+    if last != start:
+        raise StateError(
+            f"the journal has a truncation at record {last}, where no batch begins",
+            code="corrupt-state",
+            hint="Restore all files of the state from one backup, or reset the state with --fresh.",
+        )
+    return messages.filter(pc.invert(found))
 
 
 class TruncationWriter:
