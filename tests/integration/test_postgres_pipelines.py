@@ -155,15 +155,18 @@ sources:
 transforms:
   large: {{type: filter, from: orders, where: amount >= 10}}
 sinks:
-  copy: {{type: sqlite, from: orders, path: shop.db, table: orders, mode: upsert}}
   large_copy: {{type: postgres, connection: db, from: large, table: {schema}.large, mode: upsert}}
+  copy: {{type: sqlite, from: orders, path: shop.db, table: orders, mode: upsert}}
 """
 
 
 def test_a_table_that_is_truncated(
     postgres: Postgres, workspace: Workspace, monkeypatch: Any
 ) -> None:
-    """All targets are emptied, during a run and between runs, and by a batch that is repeated."""
+    """All targets are emptied, during a run and between runs, and by a batch that is repeated.
+
+    The repeated batch was written to the first sink alone.
+    """
     schema = postgres.new_schema()
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     text = TRUNCATED.format(url=postgres.login["url"], user=USER, schema=schema)
