@@ -28,6 +28,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.journal import JournalReader
 from penstock.sdk.database.changes import TableReceiver, measuring
 from penstock.sdk.database.changes.progress import DONE, Progress
+from penstock.sdk.database.changes.truncations import read_truncations
 from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
 from table_changes import Changes, changes_of, check_interrupted, fails, pauses_of_writer
@@ -666,6 +667,10 @@ def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: st
     assert error.hint == (
         f"Run ALTER PUBLICATION \"{schema}\" SET (publish = 'insert, update, delete, truncate')."
     )
+    db.execute(f"ALTER PUBLICATION {schema} SET (publish = 'insert, update, delete')")
+    assert fails(changes(), "leaves out changes").hint == error.hint
+    error = fails(changes(on_truncate="ignore"), "leaves out changes")
+    assert "publish_via_partition_root" in str(error.hint)
     db.execute(f"ALTER PUBLICATION {schema} SET (publish = 'insert, update, delete, truncate')")
     error = fails(changes(), "leaves out changes")
     assert error.hint == (
@@ -681,6 +686,14 @@ def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: st
     db.execute("INSERT INTO t VALUES (2)")
     reader.until(lambda: reader.table() == rows_of(db))
     assert sorted(reader.table()) == [(2,), (150,), (151,)]
+    reader.stop()
+    reader = changes(on_truncate="apply")
+    reader.start()
+    known = reader.received
+    db.execute("TRUNCATE t, other")
+    db.execute("INSERT INTO t VALUES (3)")
+    reader.until(lambda: reader.received == known + 2)
+    assert read_truncations(reader.source.directory) == [known]
 
 
 def test_a_server_that_restarts(tmp_path: Path) -> None:

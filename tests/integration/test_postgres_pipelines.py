@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -138,6 +139,67 @@ def test_a_column_that_is_added_during_a_run(
         workspace.run(text, until="caught_up")
         assert _notes(workspace) == [(51, "first"), (52, "last")]
         assert _copied(workspace) == _orders(db)
+        db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+
+
+TRUNCATED = """\
+name: shop
+connections:
+  db:
+    url: {url}
+    auth: {{username: {user}, password: "${{SHOP_PASSWORD}}"}}
+sources:
+  orders:
+    {{type: postgres, connection: db, table: {schema}.orders, changes: true, slot: {schema},
+      on_truncate: apply, max_records: 20}}
+transforms:
+  large: {{type: filter, from: orders, where: amount >= 10}}
+sinks:
+  large_copy: {{type: postgres, connection: db, from: large, table: {schema}.large, mode: upsert}}
+  copy: {{type: sqlite, from: orders, path: shop.db, table: orders, mode: upsert}}
+"""
+
+
+def test_a_table_that_is_truncated(
+    postgres: Postgres, workspace: Workspace, monkeypatch: Any
+) -> None:
+    """All targets are emptied, during a run and between runs, and by a batch that is repeated.
+
+    The repeated batch was written to the first sink alone.
+    """
+    schema = postgres.new_schema()
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    text = TRUNCATED.format(url=postgres.login["url"], user=USER, schema=schema)
+    insert = "INSERT INTO orders SELECT n, 'c', n FROM generate_series({}, {}) AS n"
+    with postgres.client(options=f"-c search_path={schema}") as db:
+
+        def is_copied() -> bool:
+            large = [(id_,) for id_, _, amount in _orders(db) if float(amount) >= 10]
+            found = db.execute("SELECT id FROM large ORDER BY id").fetchall()
+            return _copied(workspace) == _orders(db) and found == large
+
+        db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10, 2))")
+        db.execute("CREATE TABLE large (LIKE orders INCLUDING ALL)")
+        db.execute(insert.format(1, 50))
+        handle = workspace.start(text)
+        _until(is_copied, handle)
+        db.execute(f"TRUNCATE orders; {insert.format(5, 15)}; UPDATE orders SET amount = 30")
+        db.execute(f"TRUNCATE orders; {insert.format(8, 40)}")
+        _until(is_copied, handle)
+        handle.stop()
+        outcome = handle.wait(60)
+        assert outcome is not None and outcome.errors == {}
+        shutil.copy(workspace.root / "shop.db", workspace.root / "before.db")
+        db.execute("TRUNCATE orders")
+        workspace.run(text, until="caught_up")
+        assert is_copied() and _copied(workspace) == []
+        log = workspace.root / ".penstock/shop/checkpoints/orders/commits"
+        max(log.glob("[0-9]*"), key=lambda path: int(path.name)).unlink()
+        shutil.copy(workspace.root / "before.db", workspace.root / "shop.db")
+        assert len(_copied(workspace)) == 33
+        db.execute(insert.format(1, 3))
+        workspace.run(text, until="caught_up")
+        assert is_copied() and len(_copied(workspace)) == 3
         db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
 
 

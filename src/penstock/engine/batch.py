@@ -36,6 +36,7 @@ from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
 from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
+from penstock.engine.sources.truncated_batches import begins_truncated
 from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.versions import StateVersion
@@ -104,7 +105,9 @@ class BatchRunner:
         log = OffsetLog(self.checkpoint)
         log.sync_planned(number)
         self.storage.sync()
-        batch = BatchId(self._query_id(), number, log.content(number))
+        root = self.builder.plan.nodes.get(self.query.root)
+        truncates = begins_truncated(root, self.checkpoint, number)
+        batch = BatchId(self._query_id(), number, log.content(number), truncates)
         if self.written is None:
             log.sync_identity()
             for name in self.query.sinks:

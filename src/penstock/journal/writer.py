@@ -76,6 +76,11 @@ class Journal:
         return self._mark.end
 
     @property
+    def position(self) -> int:
+        """The position of the next record, once the appends before are acknowledged."""
+        return self._position
+
+    @property
     def full(self) -> bool:
         """Whether an append would block."""
         if self._waiting_size >= self._bounds.waiting:

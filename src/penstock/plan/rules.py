@@ -25,6 +25,7 @@ from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error, option_error
 from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.plan.state_rules import executors_write_no_state, messages_outlive_the_disk
+from penstock.plan.truncation_rules import truncations_empty_targets
 from penstock.plan.updating import find_hidden_windows
 from penstock.plan.watermark_rules import (
     bounds_are_deterministic,
@@ -206,6 +207,7 @@ ALL: tuple[Rule, ...] = (
     deletes_have_keys,
     changes_meet_the_same_rows,
     changes_have_no_order,
+    truncations_empty_targets,
     primary_keys_exist,
     operation_columns_exist,
     tables_are_joined_by_row,

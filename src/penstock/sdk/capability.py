@@ -34,5 +34,7 @@ class Capability(StrEnum):
     """Rows can be removed by primary key."""
     REPLACE = "replace"
     """A batch replaces all rows."""
+    TRUNCATE = "truncate"
+    """All rows can be removed before those of a batch."""
     TRANSACTIONS = "transactions"
     """A batch becomes visible as a whole."""

@@ -66,6 +66,14 @@ class ReplayableSource(Source[C]):
         """Returns the name of the partition of records with an `origin`."""
         return origin
 
+    def begins_truncated(self, start: Offset, end: Offset) -> bool:
+        """Returns whether all rows before a batch are removed, for a source that `truncates`.
+
+        `limit_batch` ends a batch before each such removal. Called on the driver, with the offsets
+        of a batch that is written or repeated.
+        """
+        return False
+
     def schema_change(self, start: Offset, end: Offset) -> Offset | None:
         """Returns the offset of the first row in a range that needs other columns than `columns`.
 

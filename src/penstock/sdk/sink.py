@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -24,11 +24,15 @@ class BatchId:
     `query` changes when the state is reset with `--fresh`; `number` grows by one. `content` is a
     digest of the offsets between which the batch reads its sources, empty if they are unknown. A
     sink that recognises a committed batch stores number and content (see `Sink.last_batch`).
+
+    With `truncates` a sink that declares TRUNCATE removes all rows of the target before it writes
+    those of the batch, also if the batch has none. A repeated batch has the same value.
     """
 
     query: str
     number: int
     content: str = ""
+    truncates: bool = field(default=False, compare=False)
 
 
 Mode = Literal["append", "upsert", "replace"]

@@ -59,6 +59,10 @@ class Source(Component[C]):
     has_complete_changes: bool = False
     """Whether each update and delete has the whole row before, with `carries_operations`."""
 
+    truncates: bool = False
+    """Whether a batch may begin with the removal of all rows, with `carries_operations` (see
+    `ReplayableSource.begins_truncated`). The planner then requires sinks that remove them."""
+
     deletes_by_key: bool = False
     """Whether records without a value are deletes of the row with the record's key.
 

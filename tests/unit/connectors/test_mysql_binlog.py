@@ -37,9 +37,10 @@ NAME = "`my ``orders```"
         (f"TRUNCATE other.{NAME}", Effect.NONE),
         ("TRUNCATE orders", Effect.NONE),
         (f"TRUNCATE t -- {NAME}", Effect.NONE),
-        (f"ALTER TABLE {NAME} TRUNCATE PARTITION p", Effect.TRUNCATE),
-        (f"ALTER TABLE {NAME} DROP PARTITION p, q", Effect.TRUNCATE),
-        (f"ALTER TABLE t EXCHANGE PARTITION p WITH TABLE {NAME}", Effect.TRUNCATE),
+        (f"TRUNCATE TABLE {NAME}.t", Effect.NONE),
+        (f"ALTER TABLE {NAME} TRUNCATE PARTITION p", Effect.TRUNCATE_PART),
+        (f"ALTER TABLE {NAME} DROP PARTITION p, q", Effect.TRUNCATE_PART),
+        (f"ALTER TABLE t EXCHANGE PARTITION p WITH TABLE {NAME}", Effect.TRUNCATE_PART),
         (f"ALTER TABLE {NAME} ADD COLUMN n int, RENAME COLUMN a TO b", Effect.NONE),
         (f"ALTER TABLE {NAME} RENAME TO t", Effect.DROP),
         (f"ALTER TABLE t RENAME {NAME}", Effect.DROP),
@@ -61,6 +62,17 @@ def test_effects_of_statements(statement: str, effect: Effect) -> None:
     assert effect_of(statement, "shop", TABLE) is effect
     if NAME in statement and "." not in statement and effect is not Effect.NONE:
         assert effect_of(statement, "other", TABLE) is Effect.NONE
+
+
+def test_names_of_another_case() -> None:
+    """A server with `lower_case_table_names` logs a statement as it was written."""
+    table = ("shop", "orders")
+    for statement, effect in (
+        ("TRUNCATE Shop.`ORDERS`", Effect.TRUNCATE),
+        ("DROP TABLE ORDERS", Effect.DROP),
+    ):
+        assert effect_of(statement, "SHOP", table, ignores_case=True) is effect
+        assert effect_of(statement, "SHOP", table) is Effect.NONE
 
 
 def test_positions_grow_along_the_log() -> None:

@@ -206,6 +206,13 @@ def test_replaced_tables(path: str) -> None:
     assert read(source(path))[0] == []
 
 
+def test_truncated_tables(path: str) -> None:
+    made = sink(path, ["id"])
+    write(made, pa.record_batch({"id": [1, 2]}))
+    made.commit(BatchId("q", 1, truncates=True), [])
+    assert read(source(path))[0] == []
+
+
 def test_new_columns(path: str) -> None:
     write(sink(path), pa.record_batch({"a": [1]}))
     rows = pa.record_batch({"a": [2], "new column": [["x"]], "p": [Decimal("1.5")]})

@@ -43,7 +43,7 @@ def runner(tmp_path: Path, storage: Recorder) -> BatchRunner:
     (checkpoint / "offsets/0").write_text('v1\n{"conf": {}}\na:{"rows": 1}')
     (checkpoint / "metadata").write_text(json.dumps({"id": "query-id"}))
     plan = SimpleNamespace(nodes={}, state=tmp_path)
-    query: Any = SimpleNamespace(name="q", sinks=(), observed={}, whole_input=False)
+    query: Any = SimpleNamespace(name="q", root="a", sinks=(), observed={}, whole_input=False)
     observer: Any = SimpleNamespace(
         on_begin=lambda query, number: storage.calls.append(("begin",)),
         on_end=lambda query, number: storage.calls.append(("end",)),

@@ -152,6 +152,7 @@ USER_CODES: Mapping[str, str] = {
     "unsupported-session": "A Spark session of another kind or version cannot run a pipeline.",
     "unsupported-sql": "A SQL construct is not supported.",
     "unsupported-statement": "A SQL statement is not supported.",
+    "unsupported-truncation": "A target cannot be emptied when the table of its rows is truncated.",
     "unsupported-type": "A type is not supported.",
     "unsupported-updating": "An updating query uses a construct that is not supported.",
     "unused-option": "An option has no effect.",

@@ -116,6 +116,12 @@ class PenstockDataSource(DataSource):
             raise PlanError(
                 f'source "{self._type()}" requires a pipeline; plain PySpark cannot read the source'
             )
+        if source.truncates:
+            raise PlanError(
+                f'source "{self._type()}" with on_truncate: apply requires a pipeline, whose sinks '
+                "remove the rows",
+                hint="Set on_truncate: fail or ignore.",
+            )
         source.format = self._format(source)
         metadata = self.options.get("metadata", "").replace(",", " ").split()
         source.metadata_columns = {name: name for name in metadata}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 
 from pyspark import SparkContext, TaskContext
 
@@ -14,7 +15,7 @@ _BATCH = "penstock.batch"
 
 def set_batch(context: SparkContext, batch: BatchId) -> None:
     """Sets the batch that the next jobs of this thread write."""
-    context.setLocalProperty(_BATCH, json.dumps([batch.query, batch.number, batch.content]))
+    context.setLocalProperty(_BATCH, json.dumps(astuple(batch)))
 
 
 def batch() -> BatchId:

@@ -24,6 +24,7 @@ class PastSource(ReplayableSource[Config]):
         self._source, self._start, self._end = source, start, end
         super().__init__(source.config, source.context)
         self.format, self.capabilities = source.format, source.capabilities
+        self.truncates = source.truncates
         self.metadata_columns: Mapping[str, str] = source.metadata_columns
 
     @property
@@ -53,6 +54,9 @@ class PastSource(ReplayableSource[Config]):
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:
         return end if start == end else self._source.limit_batch(start, end)
+
+    def begins_truncated(self, start: Offset, end: Offset) -> bool:
+        return self._source.begins_truncated(start, end)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[Any]:
         return self._source.partitions(start, end)

@@ -16,8 +16,9 @@ from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.table_sink import TableSink
 from penstock.sdk.sink import BatchId, Receipt, Writer
 
-REPLACED = -1
-"""The writer in the ledger that has removed the rows before a batch, with `mode: replace`."""
+REMOVED = -1
+"""The writer in the ledger that has removed the rows before a batch, with `mode: replace` or after
+a truncation."""
 
 
 T = TypeVar("T", bound=DatabaseSinkConfig)
@@ -46,6 +47,7 @@ class DatabaseSink(TableSink[T], Generic[T]):
             Capability.UPSERT,
             Capability.DELETE,
             Capability.REPLACE,
+            Capability.TRUNCATE,
         }
     )
     acknowledges = "its transaction is committed"
@@ -69,12 +71,12 @@ class DatabaseSink(TableSink[T], Generic[T]):
     ) -> Writer:
         client.rollback()
         is_new = self.ledger.claim(client, batch, partition)
-        if is_new and self.mode == "replace":
+        if is_new and self._removes_rows(batch):
             self._remove_rows(client, batch)
         return self.table_writer(client, partition, schema, is_new=is_new)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        if self.mode == "replace" and not receipts:
+        if self._removes_rows(batch) and not receipts:
             with closing(self.connect()) as connection:
                 if self._is_prepared(connection):
                     self._remove_rows(connection, batch)
@@ -87,7 +89,11 @@ class DatabaseSink(TableSink[T], Generic[T]):
     def _is_prepared(self, connection: Connection) -> bool:
         return connection.columns(self.ledger.table) is not None
 
+    def _removes_rows(self, batch: BatchId) -> bool:
+        return self.mode == "replace" or batch.truncates
+
     def _remove_rows(self, connection: Connection, batch: BatchId) -> None:
         """Removes the rows before a batch, once."""
-        if self.ledger.claim(connection, batch, REPLACED):
-            connection.execute(f"DELETE FROM {connection.dialect.table(self.table)}")
+        if self.ledger.claim(connection, batch, REMOVED):
+            with self.without_rows("remove the rows of"):
+                connection.execute(f"DELETE FROM {connection.dialect.table(self.table)}")

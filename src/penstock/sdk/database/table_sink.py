@@ -78,7 +78,7 @@ class TableSink(Sink[T], Generic[T]):
 
     def prepare(self, columns: pa.Schema) -> None:
         super().prepare(columns)
-        with closing(self.connect()) as connection, self._without_rows():
+        with closing(self.connect()) as connection, self.without_rows("prepare"):
             self.prepare_ledger(connection)
             if connection.columns(self.table) is None:
                 if not self.config.create:
@@ -92,13 +92,13 @@ class TableSink(Sink[T], Generic[T]):
             connection.commit()
 
     @contextmanager
-    def _without_rows(self) -> Iterator[None]:
-        """Raises Permanent for a statement that is rejected: it has no row."""
+    def without_rows(self, action: str) -> Iterator[None]:
+        """Raises Permanent for a statement that is rejected in an action: it has no row."""
         try:
             yield
         except RecordError as error:
             raise Permanent(
-                f'cannot prepare the table "{self.table}": {error.message}', code=error.code,
+                f'cannot {action} the table "{self.table}": {error.message}', code=error.code,
             ) from error  # fmt: skip
 
     def prepare_ledger(self, connection: Connection) -> None:

@@ -159,6 +159,40 @@ class SinkContract(SinkValuesContract):
             sink.complete()
         assert sort_by_id(rows(sample.SIMPLE)) == make_rows(3, 4)
 
+    @requires(Capability.TRUNCATE)
+    def test_truncating_batch_empties_the_target(self, create_sink: Any, table: ReadRows) -> None:
+        """Checks batches with and without rows that follow a truncation, also when repeated."""
+        one, two, three = make_rows(1, 2, 3)
+        new = {"id": 2, "name": "new"}
+        batches = [
+            (0, False, [("i", one), ("i", two), ("i", three)], [one, two, three]),
+            (1, True, [("i", new), ("d", three)], [new]),
+            (1, True, [("i", new), ("d", three)], [new]),
+            (2, False, [("i", one)], [one, new]),
+            (3, True, [], []),
+            (3, True, [], []),
+            (4, False, [("i", three)], [three]),
+        ]
+        for number, truncates, changes, expected in batches:
+            sink = create_sink()
+            sink.mode, sink.primary_key = "upsert", ("id",)
+            sink.recover()
+            self.write_changes(sink, number, changes, truncates=truncates)
+            sink.complete()
+            assert sort_by_id(table(sample.SIMPLE)) == expected, number
+
+    @requires(Capability.TRUNCATE)
+    def test_aborted_writer_removes_no_rows(self, create_sink: Any, table: ReadRows) -> None:
+        sink = create_sink()
+        sink.mode, sink.primary_key = "upsert", ("id",)
+        self.write_changes(sink, 0, [("i", row) for row in make_rows(1, 2)])
+        aborted = self.create_writer(sink, BatchId("query-1", 1, truncates=True))
+        self.write_rows(sink, aborted, make_rows(3))
+        aborted.abort()
+        assert sort_by_id(table(sample.SIMPLE)) == make_rows(1, 2)
+        self.write_changes(sink, 1, [("i", row) for row in make_rows(3)], truncates=True)
+        assert sort_by_id(table(sample.SIMPLE)) == make_rows(3)
+
     @property
     def checks_killed_server(self) -> bool:
         return self.applies_unexcused("test_server_crash_before_commit", "rows")

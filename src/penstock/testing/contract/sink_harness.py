@@ -113,11 +113,15 @@ class SinkHarness(ComponentContract):
         return writer.write(batch, payloads)
 
     def write_changes(
-        self, sink: Sink[Any], number: int, changes: Sequence[tuple[str, Row]]
-    ) -> None:
+        self, sink: Sink[Any], number: int, changes: Sequence[tuple[str, Row]], *,
+        truncates: bool = False,
+    ) -> None:  # fmt: skip
         """Writes and commits a batch of changes; the payload of a delete is null."""
-        batch = BatchId("query-1", number)
+        batch = BatchId("query-1", number, truncates=truncates)
         sink.prepare(sample.SIMPLE)
+        if not changes:
+            sink.commit(batch, [])
+            return
         copy = pickle.loads(pickle.dumps(sink))
         writer = copy.writer(self.open_client(copy), batch, 0, sample.SIMPLE)
         rows = pa.RecordBatch.from_pylist([row for _, row in changes], schema=sample.SIMPLE)

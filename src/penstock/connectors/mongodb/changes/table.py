@@ -58,11 +58,8 @@ class MongodbCollection(TableReceiver):
         else:
             await self.change(event.transaction, event.operation, None, row)
 
-    def _add(
-        self, operation: Operation, row: Mapping[str, Value], transaction: Transaction | None,
-        lsn: str = "",
-    ) -> None:  # fmt: skip
-        super()._add(operation, row, transaction, self.reached)
+    def _add(self, payload: bytes, transaction: Transaction | None, lsn: str = "") -> None:
+        super()._add(payload, transaction, self.reached)
 
 
 def change_payload(operation: Operation, row: Mapping[str, Value]) -> bytes:

@@ -57,9 +57,10 @@ class Described:
 
 @dataclass(frozen=True)
 class Truncated:
-    """The removal of all rows, or those of partitions."""
+    """The removal of all rows, or of those of partitions (`is_part`)."""
 
     table: Place
+    is_part: bool
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ class EventParser:
     charsets: Mapping[int, str]
     file: LogFile
     gtids: Gtids | None = None
+    ignores_case: bool = False
+    """Whether statements may have names of tables in another case."""
     _transaction: Transaction | None = None
     _begun: bool = False
     _changed: Place | None = None
@@ -168,13 +171,20 @@ class EventParser:
 
     def _statement(self, event: Any, offset: int) -> Iterator[Message]:
         database = event.schema.decode(errors="replace")
-        effects = {name: effect_of(event.query, database, name) for name in self.tables}
+        effects = {
+            name: effect_of(event.query, database, name, ignores_case=self.ignores_case)
+            for name in self.tables
+        }
         position = self.file.at(offset)
         for name, effect in effects.items():
             is_change = effect in (Effect.DROP, Effect.CHANGE)
             if is_change and position > self.tables[name].first:
                 raise self._unknown(name, effect, offset)
-        truncated = [name for name, effect in effects.items() if effect is Effect.TRUNCATE]
+        truncated = [
+            Truncated(name, effect is Effect.TRUNCATE_PART)
+            for name, effect in effects.items()
+            if effect in (Effect.TRUNCATE, Effect.TRUNCATE_PART)
+        ]
         effect = next(iter(effects.values()))
         if effect is Effect.XA and not self._begun:
             if self._transaction is None:
@@ -190,7 +200,7 @@ class EventParser:
         elif truncated:
             if self._transaction is None:
                 yield self._begin(event, offset, None)
-            yield from map(Truncated, truncated)
+            yield from truncated
         if effect is Effect.END or not self._begun:
             self._end()
 

@@ -17,7 +17,7 @@ from penstock.connectors.mysql.changes.snapshot import log_end
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
 from penstock.connectors.mysql.connection import MysqlConnection
-from penstock.sdk.database.changes import ChangesReceiver, truncated_table
+from penstock.sdk.database.changes import ChangesReceiver
 
 
 class MysqlReceiver(ChangesReceiver):
@@ -57,7 +57,9 @@ class MysqlReceiver(ChangesReceiver):
                 if message.position >= self.position:
                     self.position, self._reached = message.position, message.place
             elif isinstance(message, Truncated):
-                self._truncate(message.table)
+                assert self.transaction is not None
+                for table in self._tables_of(message.table):
+                    await table.truncate(self.transaction, is_part=message.is_part)
 
     async def flush(self) -> None:
         await super().flush()
@@ -73,11 +75,6 @@ class MysqlReceiver(ChangesReceiver):
 
     def close(self) -> None:
         self._connection.abort()
-
-    def _truncate(self, place: Place) -> None:
-        for table in self._tables_of(place):
-            if not table.ignores_truncate and table.reads(self.transaction):
-                raise truncated_table(table.name, self.transaction)
 
     def _tables_of(self, place: Place) -> Iterator[MysqlTable]:
         return (table for table in self._own_tables if table.place == place)

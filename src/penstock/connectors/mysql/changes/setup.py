@@ -192,6 +192,13 @@ class Requirements:
             )  # fmt: skip
 
 
+def ignores_case_of_tables(connection: MysqlConnection) -> bool:
+    """Returns whether names of tables in statements may have another case than in the catalog."""
+    ((value,),) = connection.query("SELECT @@lower_case_table_names")
+    connection.rollback()
+    return int(value) != 0
+
+
 def charsets(connection: MysqlConnection) -> Mapping[int, str]:
     """Returns the character set of each collation by its number."""
     found = dict(connection.query(_CHARSETS))

@@ -14,7 +14,11 @@ import pyarrow as pa
 from penstock.connectors.mysql.changes.events import EventParser, LoggedTable
 from penstock.connectors.mysql.changes.receiver import MysqlReceiver
 from penstock.connectors.mysql.changes.resume import Start, Stored, log_after, start_of
-from penstock.connectors.mysql.changes.setup import Requirements, charsets
+from penstock.connectors.mysql.changes.setup import (
+    Requirements,
+    charsets,
+    ignores_case_of_tables,
+)
 from penstock.connectors.mysql.changes.stream import BinlogStream
 from penstock.connectors.mysql.changes.table import MysqlTable
 from penstock.connectors.mysql.config import MysqlSourceConfig, replica_id
@@ -75,7 +79,10 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
                 for table, (s, _) in zip(tables, parts, strict=True)
             }
             sets = await asyncio.to_thread(charsets, connection)
-            parser = EventParser(logged, sets, start.place.file, start.place.gtids)
+            ignores_case = await asyncio.to_thread(ignores_case_of_tables, connection)
+            parser = EventParser(
+                logged, sets, start.place.file, start.place.gtids, ignores_case=ignores_case
+            )
             stream = BinlogStream(
                 self.config, self._server_id, parser, start.offset,
                 is_mariadb=connection.is_mariadb,
@@ -110,10 +117,10 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
         connection.rollback()
         return MysqlTable(
             self.table, self.primary_key, place, connection, lookup,
-            ignores_truncate=self.config.on_truncate == "ignore", shift=start.shift,
-            received=start.received(stored), journal=journal,
+            shift=start.shift, received=start.received(stored), journal=journal,
             progress=stored.progress, confirmed=stored.confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
+            truncations=self.truncation_writer(),
         )  # fmt: skip
 
     def catalog(self) -> pa.Schema:

@@ -23,18 +23,25 @@ class Effect(Enum):
     ROLLBACK = "rollback"
     XA = "xa"
     TRUNCATE = "truncate"
+    TRUNCATE_PART = "truncate part"
+    """The removal of the rows of partitions."""
     DROP = "drop"
     CHANGE = "change"
     """A change of rows that the log does not have."""
     NONE = "none"
 
 
-def effect_of(statement: str, database: str, table: tuple[str, str]) -> Effect:
+def effect_of(
+    statement: str, database: str, table: tuple[str, str], *, ignores_case: bool = False
+) -> Effect:
     """Returns the effect of a statement on a table, or on the transaction.
 
-    `database` is the current one of the statement.
+    `database` is the current one of the statement. With `ignores_case` names may have another case.
     """
     tokens = _tokens(statement)
+    if ignores_case:
+        tokens = [(kind, text.lower()) for kind, text in tokens]
+        database, table = database.lower(), (table[0].lower(), table[1].lower())
     words = [text.upper() if kind == "word" else "" for kind, text in tokens]
     first, second = (*words, "", "")[:2]
     simple = {("BEGIN", ""): Effect.BEGIN, ("COMMIT", ""): Effect.END}
@@ -48,18 +55,19 @@ def effect_of(statement: str, database: str, table: tuple[str, str]) -> Effect:
         return Effect.XA
     if first == "DROP" and second in ("DATABASE", "SCHEMA"):
         return Effect.DROP if table[0] in [text for _, text in tokens[2:]] else Effect.NONE
+    if first == "TRUNCATE":
+        name = tokens[2 if second == "TABLE" else 1 :]
+        return Effect.TRUNCATE if _first_name(name, database) == table else Effect.NONE
     if not _names(tokens, database, table):
         return Effect.NONE
     return _effect_on_table(first, words)
 
 
 def _effect_on_table(first: str, words: Sequence[str]) -> Effect:
-    if first == "TRUNCATE":
-        return Effect.TRUNCATE
     if first == "ALTER":
         pairs = set(pairwise(words))
         if {("TRUNCATE", "PARTITION"), ("DROP", "PARTITION"), ("EXCHANGE", "PARTITION")} & pairs:
-            return Effect.TRUNCATE
+            return Effect.TRUNCATE_PART
         renames = [b for a, b in pairs if a == "RENAME"]
         others = ("COLUMN", "INDEX", "KEY")
         return Effect.DROP if any(b not in others for b in renames) else Effect.NONE
@@ -79,6 +87,13 @@ def _tokens(statement: str) -> list[tuple[str, str]]:
             text = text.replace('""', '"') if match.lastgroup == "quote" else text
             tokens.append((match.lastgroup, text))
     return tokens
+
+
+def _first_name(tokens: Sequence[tuple[str, str]], database: str) -> tuple[str, str]:
+    """Returns the database and the name of the table with which tokens begin."""
+    texts = [text for _, text in tokens[:3]]
+    is_qualified = len(texts) == 3 and tokens[1] == ("mark", ".")
+    return (texts[0], texts[2]) if is_qualified else (database, texts[0])
 
 
 def _names(tokens: Sequence[tuple[str, str]], database: str, table: tuple[str, str]) -> bool:

@@ -22,11 +22,11 @@ class MysqlTable(TableReceiver):
 
     def __init__(
         self, table: TableName, key: tuple[str, ...], place: tuple[str, str],
-        snapshots: MysqlConnection, lookup: MysqlConnection, *,
-        ignores_truncate: bool, shift: int = 0, received: Received | None = None, **options: Any,
+        snapshots: MysqlConnection, lookup: MysqlConnection, *, shift: int = 0,
+        received: Received | None = None, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(str(table), key, **options)
-        self.place, self.ignores_truncate = place, ignores_truncate
+        self.place = place
         self._table, self._snapshots, self._lookup = table, snapshots, lookup
         self._shift, self._received, self._skips = shift, received, False
         self._first_confirmed = 0

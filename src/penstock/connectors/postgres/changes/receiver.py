@@ -20,7 +20,7 @@ from penstock.connectors.postgres.changes.snapshot import mark_position
 from penstock.connectors.postgres.changes.stream import START, ReplicationStream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.sdk.database.changes import ChangesReceiver, Transaction, truncated_table
+from penstock.sdk.database.changes import ChangesReceiver, Transaction
 
 
 class PostgresReceiver(ChangesReceiver):
@@ -83,11 +83,7 @@ class PostgresReceiver(ChangesReceiver):
                 await table.add_queued()
                 await asyncio.to_thread(table.describe, message)
         elif isinstance(message, Truncate):
-            for number in message.tables:
-                self._truncate(number)
-
-    def _truncate(self, number: int) -> None:
-        _, tables = self._described[number]
-        for table in tables:
-            if not table.ignores_truncate:
-                raise truncated_table(table.name, self.transaction)
+            assert self.transaction is not None
+            tables = [t for number in message.tables for t in self._described[number][1]]
+            for table in tables:
+                await table.truncate(self.transaction)

@@ -27,7 +27,8 @@ WHERE pubname = \0 AND schemaname = \0 AND tablename = \0
 """
 _CREATE_SLOT = "SELECT pg_create_logical_replication_slot(\0, 'pgoutput')"
 _OPERATIONS = """
-SELECT p.pubinsert AND p.pubupdate AND p.pubdelete, p.pubviaroot OR c.relkind <> 'p'
+SELECT p.pubinsert AND p.pubupdate AND p.pubdelete, p.pubtruncate,
+       p.pubviaroot OR c.relkind <> 'p'
 FROM pg_publication p, pg_class c WHERE p.pubname = \0 AND c.oid = to_regclass(\0)
 """
 _GENERATED = """
@@ -60,7 +61,8 @@ def retained_log(connection: PostgresConnection, slot: str) -> int | None:
 class Replication:
     """The names of the slot and the publication of a table.
 
-    With `whole_rows` the log must have the whole row before an update.
+    With `whole_rows` the log must have the whole row before an update, with `truncations` the
+    truncations of the table.
     """
 
     table: TableName
@@ -68,6 +70,7 @@ class Replication:
     slot: str
     publication: str
     whole_rows: bool = False
+    truncations: bool = False
 
     def check(self, connection: PostgresConnection) -> None:
         """Checks the server, the user and the table. Raises Permanent with what to run."""
@@ -234,7 +237,10 @@ class Replication:
     def _check_publication(self, connection: PostgresConnection, schema: str, name: str) -> None:
         """Checks that a publication has all operations, under the name of the table."""
         quoted = connection.dialect.table(TableName((schema, name)))
-        ((is_whole, is_named),) = connection.query(_OPERATIONS, (self.publication, quoted))
+        ((has_rows, truncates, is_named),) = connection.query(
+            _OPERATIONS, (self.publication, quoted)
+        )
+        is_whole = has_rows and (truncates or not self.truncations)
         option = "publish = 'insert, update, delete, truncate'"
         if is_whole:
             option = "publish_via_partition_root = true"

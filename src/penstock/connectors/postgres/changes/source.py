@@ -49,8 +49,10 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         return re.sub(r"[^a-z0-9_]", "_", name.lower())[:_NAME_LENGTH]
 
     def _replication(self, key: tuple[str, ...]) -> Replication:
-        whole = self.config.before_updates
-        return Replication(self.table, key, self._slot, self.publication, whole_rows=whole)
+        return Replication(
+            self.table, key, self._slot, self.publication, whole_rows=self.config.before_updates,
+            truncations=self.config.on_truncate != "ignore",
+        )  # fmt: skip
 
     @property
     def publication(self) -> str:
@@ -133,8 +135,8 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         )  # fmt: skip
         return PostgresTable(
             replication, replication.resolve_table(connection), connection, lookup,
-            ignores_truncate=self.config.on_truncate == "ignore",
             before_updates=self.config.before_updates, journal=journal,
             progress=progress or Progress(), confirmed=confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
+            truncations=self.truncation_writer(),
         )  # fmt: skip

@@ -50,11 +50,11 @@ class PostgresTable(TableReceiver):
 
     def __init__(
         self, replication: Replication, place: tuple[str, str], snapshots: PostgresConnection,
-        lookup: PostgresConnection, *, ignores_truncate: bool, before_updates: bool, **options: Any,
+        lookup: PostgresConnection, *, before_updates: bool, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(str(replication.table), replication.key, **options)
         self._before_updates = before_updates
-        self.place, self.ignores_truncate = place, ignores_truncate
+        self.place = place
         self._replication, self._snapshots, self._lookup = replication, snapshots, lookup
         self._generated: Sequence[str] = ()
         self._names: Sequence[str] = ()
@@ -118,6 +118,10 @@ class PostgresTable(TableReceiver):
         values = before if after is None else after
         assert values is not None
         await self.add_part(transaction, number, change.operation, values, before)
+
+    async def truncate(self, transaction: Transaction, *, is_part: bool = False) -> None:
+        await self.add_queued()
+        await super().truncate(transaction, is_part=is_part)
 
     async def add(self, transaction: Transaction, change: Change) -> None:
         """Adds a change, after those that are queued."""

@@ -16,10 +16,11 @@ from penstock.sdk.database.changes.schemas import SchemaWriter
 from penstock.sdk.database.changes.source import ChangesSource, metadata_of
 from penstock.sdk.database.changes.table import TableReceiver
 from penstock.sdk.database.changes.table_source import TableChangesSource
+from penstock.sdk.database.changes.truncations import TruncationWriter
 
 __all__ = [
     "ChangesConfig", "ChangesOptions", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed",
     "Key", "LostChanges", "Progress", "Row", "SchemaWriter", "TableChangesSource",
-    "TableReceiver", "Transaction", "Unsent", "Value", "has_unsent", "measure_logs", "metadata_of",
-    "truncated_table",
+    "TableReceiver", "Transaction", "TruncationWriter", "Unsent", "Value", "has_unsent",
+    "measure_logs", "metadata_of", "truncated_table",
 ]  # fmt: skip

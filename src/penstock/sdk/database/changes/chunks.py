@@ -3,7 +3,8 @@
 The method is that of DBLog (https://arxiv.org/abs/2010.12597), with the server's own snapshots in
 place of watermarks in a table. A chunk is written at a position of the log after its read. A row of
 the chunk is left out if the log has, before this position, a change of its key by a transaction
-that the chunk does not contain: this change is newer.
+that the chunk does not contain: this change is newer. All rows are left out if such a transaction
+has truncated the table.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class ChangedKeys:
     transactions: dict[Key, Transaction] = field(default_factory=dict)
     keys: frozenset[Key] | None = None
     """The only keys that are recorded; all of them if None."""
+    truncation: Transaction | None = None
+    """The last transaction that truncated the table."""
 
     @property
     def is_full(self) -> bool:
@@ -69,7 +72,9 @@ class ChangedKeys:
         self.transactions = {k: each for k, each in self.transactions.items() if k in self.keys}
 
     def newest(self, chunk: Chunk, key: tuple[str, ...]) -> list[Row]:
-        """Returns the rows of a chunk that no newer change has replaced."""
+        """Returns the rows of a chunk that no newer change has replaced or removed."""
+        if self.truncation is not None and not chunk.contains(self.truncation):
+            return []
         newer = {k for k, each in self.transactions.items() if not chunk.contains(each)}
         return [row for row in chunk.rows if _key(row, key) not in newer]
 

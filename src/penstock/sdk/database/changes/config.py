@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from penstock.sdk.database.changes.truncations import OnTruncate
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.receiving import ReceivingConfig
 
@@ -39,8 +40,10 @@ class ChangesConfig(TableSourceConfig, ChangesOptions):
     of_changes: ClassVar[tuple[str, ...]] = ("on_truncate", *ChangesOptions.of_changes)
     of_rows: ClassVar[tuple[str, ...]] = ("query", *ChangesOptions.of_rows)
 
-    on_truncate: Literal["fail", "ignore"] = "fail"
-    """The action when the table is truncated. `ignore` keeps the rows in the targets."""
+    on_truncate: OnTruncate = "fail"
+    """The action when the table is truncated. `ignore` keeps the rows in the targets. `apply`
+    removes all rows of the targets, which must be tables of databases with `mode: upsert`, without
+    stateful transforms between."""
 
     def shared_options(self, pipeline: str) -> Mapping[str, Any]:
         """Returns options by which sources of changes of a pipeline share a connection."""

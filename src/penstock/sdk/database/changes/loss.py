@@ -20,14 +20,15 @@ class LostChanges(Permanent):
     end: tuple[int, str] | None = None
 
 
-def truncated_table(name: str, transaction: Transaction | None) -> Permanent:
-    """Returns the error of a table whose rows were removed at once."""
-    at = transaction.lsn if transaction is not None else "an unknown position"
+def truncated_table(name: str, transaction: Transaction, *, is_part: bool = False) -> Permanent:
+    """Returns the error of a table whose rows, or those of partitions, were removed at once."""
+    subject = f'a partition of the table "{name}"' if is_part else f'the table "{name}"'
+    removes = "" if is_part else "on_truncate: apply to remove the rows of the targets, or "
     return Permanent(
-        f'the table "{name}" was truncated at {at}; the rows that were removed are not known',
+        f"{subject} was truncated at {transaction.lsn}; the rows that were removed are not known",
         code="truncated",
-        hint="Set on_truncate: ignore to keep these rows in the targets, or remove the state and "
-        "the targets to read the table again.",
+        hint=f"Set {removes}on_truncate: ignore to keep these rows in the targets, or remove the "
+        "state and the targets to read the table again.",
     )
 
 

@@ -17,6 +17,7 @@ from penstock.sdk.database.changes.config import ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges, loss_message, loss_payload
 from penstock.sdk.database.changes.measuring import RetainedLogFile
 from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
+from penstock.sdk.database.changes.truncations import without_truncations
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
@@ -134,9 +135,8 @@ class ChangesSource(ReceivingSource[C]):
             }
             others = {name: batch.column(name) for name in read.metadata if name not in located}
             rows = pa.record_batch({**located, **others})
-            yield from self._decoded(
-                reject_oversized(rows, batch.column("rejected_size"), read), read
-            )
+            changes = reject_oversized(rows, batch.column("rejected_size"), read)
+            yield from self._decoded(without_truncations(changes, partition[0]), read)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         try:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.journal import Journal, Message, Messages
 from penstock.journal.reader import split_batch
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
+from penstock.sdk.database.changes.loss import truncated_table
 from penstock.sdk.database.changes.payloads import changes_of_rows
 from penstock.sdk.database.changes.progress import DONE, Confirmed, Progress
 from penstock.sdk.database.changes.rows import (
@@ -26,6 +27,7 @@ from penstock.sdk.database.changes.rows import (
     with_values_of,
 )
 from penstock.sdk.database.changes.schemas import SchemaWriter
+from penstock.sdk.database.changes.truncations import TRUNCATION, TruncationWriter
 from penstock.sdk.operations import Operation
 
 _PART_ROWS, PART_BYTES = 5000, 4 << 20
@@ -37,15 +39,18 @@ _WAIT_SECONDS = 1.0
 class TableReceiver(ABC):
     """The receiver of the changes of one table with a primary key. `progress` is the journal's.
 
-    `schemas` has the columns of the stream. Without it changes of the schema are ignored. A
+    `schemas` has the columns of the stream. Without it changes of the schema are ignored.
+    `truncations` has the option and the positions of truncations, where tables can be truncated. A
     connector defines the reads of a chunk and of a current row, and sets `described`.
     """
 
     def __init__(
         self, name: str, key: tuple[str, ...], journal: Journal, progress: Progress,
         confirmed: Confirmed, max_journal_size: int, schemas: SchemaWriter | None = None,
+        truncations: TruncationWriter | None = None,
     ) -> None:  # fmt: skip
         self.name, self.key, self.journal, self.schemas = name, key, journal, schemas
+        self.truncations = truncations
         self.progress, self.confirmed = progress, confirmed
         self.described: pa.Schema | None = None
         """The columns of the rows that follow in the log."""
@@ -121,9 +126,31 @@ class TableReceiver(ABC):
         if has_unsent(values):
             values = await self._complete(operation, values, before)
         self.progress = Progress(transaction.position, number, self.progress.chunk)
-        self._add(operation, values, transaction)
+        self._add(self.payload(operation, values), transaction)
         if self._is_full:
             await self.flush()
+
+    async def truncate(self, transaction: Transaction, *, is_part: bool = False) -> None:
+        """Adds the removal of all rows, as the option `on_truncate` says. Raises Permanent.
+
+        The removal of a part (`is_part`), whose rows are not known, cannot be applied.
+        """
+        self._number += 1
+        assert self.truncations is not None
+        action = self.truncations.action
+        if action == "ignore" or not self.reads(transaction):
+            return
+        if action == "apply" and self._chunk is not None:
+            self._changed.truncation = transaction
+        if self.has(transaction, self._number):
+            return
+        if action == "fail" or is_part:
+            raise truncated_table(self.name, transaction, is_part=is_part)
+        await self.flush()
+        self.truncations.add(self.journal.position)
+        self.progress = Progress(transaction.position, self._number, self.progress.chunk)
+        self._add(TRUNCATION, transaction)
+        await self.flush()
 
     def is_new(self, transaction: Transaction, number: int) -> bool:
         """Returns whether the journal lacks the change `number` of a transaction."""
@@ -200,7 +227,7 @@ class TableReceiver(ABC):
         for index, row in enumerate(rows):
             reached = end if index == len(rows) - 1 else self._row_key(row)
             self.progress = self.progress._replace(chunk=reached)
-            self._add(Operation.INSERT, row, None, chunk.lsn)
+            self._add(self.payload(Operation.INSERT, row), None, chunk.lsn)
             if self._is_full:
                 await self.flush()
         self.progress = self.progress._replace(chunk=end)
@@ -242,7 +269,7 @@ class TableReceiver(ABC):
         changed = self.schemas.changed(columns, at)
         if changed is not None:
             await self.flush()
-            self.schemas.add(self.journal.end, changed)
+            self.schemas.add(self.journal.position, changed)
         self._followed = columns
 
     def operations(
@@ -276,12 +303,8 @@ class TableReceiver(ABC):
             return dict(row)
         return {**row, **(await asyncio.to_thread(self.read_current, unsent, self._key(row)))}
 
-    def _add(
-        self, operation: Operation, row: Mapping[str, Value], transaction: Transaction | None,
-        lsn: str = "",
-    ) -> None:  # fmt: skip
+    def _add(self, payload: bytes, transaction: Transaction | None, lsn: str = "") -> None:
         """Adds a change, or with `lsn` a row of the snapshot, to those for the journal."""
-        payload = self.payload(operation, row)
         commit, number, chunk = self.progress
         metadata: dict[str, Any] = {
             "lsn": lsn if transaction is None else transaction.lsn,

@@ -23,6 +23,7 @@ from penstock.sdk.database.changes.schemas import (
     with_version,
 )
 from penstock.sdk.database.changes.source import ChangesSource
+from penstock.sdk.database.changes.truncations import TruncationWriter, read_truncations
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.types import without_declared
@@ -88,6 +89,25 @@ class TableChangesSource(ChangesSource[C]):
             return None
         reserved = (self.operation_column, *self.metadata_columns)
         return SchemaWriter(self.directory, str(self.table), self.table_columns, reserved)
+
+    @property
+    def truncates(self) -> bool:  # type: ignore[override]
+        return self.config.on_truncate == "apply"
+
+    def truncation_writer(self) -> TruncationWriter:
+        """Returns the truncations of the table for the receiver."""
+        return TruncationWriter(self.directory, self.config.on_truncate)
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        limited = super().limit_batch(start, end)
+        first, last = start["position"], limited["position"]
+        following = [each for each in read_truncations(self.directory) if first < each < last]
+        return self._offset(start, following[0]) if following else limited
+
+    def begins_truncated(self, start: Offset, end: Offset) -> bool:
+        first = start["position"]
+        is_truncated = first < end["position"] and first in read_truncations(self.directory)
+        return self.truncates and is_truncated
 
     def schema_change(self, start: Offset, end: Offset) -> Offset | None:
         later = self._later_schemas(end)
