@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SETS = 13
-BATCHES = 3
+BATCHES, PARTITIONS = 3, 2
 A, B = "g INT, id INT, k INT, x INT, s STRING, op STRING", "g INT, id INT, k INT, y INT"
 SOURCES = f"""\
 name: p
@@ -117,7 +117,8 @@ def compute(
     from penstock.engine.build import Builder
 
     session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")  # tasks cost more than rows
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # as in a run
+    session.conf.set("spark.sql.shuffle.partitions", str(PARTITIONS))  # tasks cost more than rows
     (directory / "p.yaml").write_text(pipeline())
     for name in "ab":
         (directory / name).mkdir(exist_ok=True)
@@ -187,7 +188,7 @@ def _changes(
         for name, rows, schema in (("a", changes, A), ("b", added, B))
     }
     for query in builder.plan.queries:
-        state = OperatorStateDirectory(directory / query.name, 4)
+        state = OperatorStateDirectory(directory / query.name, PARTITIONS)
         version = state.before(number)
         updating = UpdatingBatch(builder.plan, session, state, number, number, version)
         root = merge(sources) if query.merged else sources[query.root]
