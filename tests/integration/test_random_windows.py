@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SETS, BATCHES = 5, 2
+SETS, BATCHES = 5, 3
 TABLE = """\
 CREATE TABLE {name} (id INT, g INT, k STRING, x INT, ts TIMESTAMP,
     WATERMARK FOR ts AS ts - INTERVAL '{delay} seconds')

@@ -1,8 +1,8 @@
 """Queries in windows of event time, whose rows equal DuckDB's answer over all rows.
 
-All queries are transforms of one pipeline. The input is two batches of two partitions that are out
-of order. The first one ends windows. The last batch, which closes the others, is that of a new
-start with their state.
+All queries are transforms of one pipeline. The input is a batch of two rows, and batches of two
+partitions that are out of order. The last batch, which closes the windows, is that of a new start
+with the state of the others.
 """
 
 from __future__ import annotations
@@ -125,9 +125,10 @@ def results(tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSessi
     """The rows of each query, and its answer."""
     workspace = Workspace(tmp_path_factory.mktemp("windows"), penstock_spark)
     rows = make_rows(38)
-    parts = [rows[at : at + 10] for at in range(0, 38, 10)]
+    parts = [rows[at : at + 9] for at in range(2, 38, 9)]
     later_first = itertools.chain.from_iterable(zip(parts[1::2], parts[::2], strict=True))
-    for number, each in enumerate(later_first):
+    files = [[rows[0]], [rows[1]], *later_first]
+    for number, each in enumerate(files):
         workspace.put(f"rows/{number:03}.jsonl", map(dump, each))
     workspace.run(pipeline())
     assert workspace.dead_letters() == []
@@ -143,7 +144,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSessi
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_of_partitions_out_of_order(results: Results, name: str) -> None:
+def test_rows_of_small_batches_and_of_partitions_out_of_order(results: Results, name: str) -> None:
     found, answer = results[name]
     assert found == answer
 
