@@ -1,20 +1,19 @@
-"""Pipelines whose cases hold as given; those with state also row by row, with a restart.
+"""Pipelines whose cases hold as given; those with state also over several batches and a restart.
 
-A case that cannot hold row by row holds with a restart between its batches. Row by row only the
-nodes with state, and the nodes downstream of them, are computed.
+Each case runs once. Given batches have a restart between them. Other rows are a batch each, with a
+restart after the second one. Rows given to a script are one batch: its statements become the nodes
+of YAML files, and `test_random_windows.py` divides the rows of scripts.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from penstock.plan.graph import upstream
-from penstock.spec.case_models import Given, Rows, TestCase
+from penstock.spec.case_models import Given, Rows
 from penstock.testing.case import Case, RunMode
 from penstock.testing.suite import load_cases
 
@@ -28,45 +27,20 @@ PIPELINES = sorted(
     for path in (Path(__file__).parent / "pipelines").iterdir()
     if path.suffix in (".yaml", ".sql") and not path.stem.endswith(".test")
 )
-OTHERWISE = {
-    ("each batch for itself", "row_by_row"): "the batches are what it is about",
-    ("the order counts", "row_by_row"): "rows of different batches are not sorted",
-    ("a count without a window is written at each change", "row_by_row"): ("it changes more often"),
-}
-"""What cannot hold, and why."""
 
 
-@dataclass(frozen=True)
-class PartWithState(Case):
-    """The expected nodes of a case whose rows depend on state.
-
-    Dead letters may come from any node, so that a case with dead letters is its own part.
-    """
-
-    @property
-    def spec(self) -> TestCase:
-        spec = super().spec
-        if spec.dead_letters:
-            return spec
-        expect = {name: rows for name, rows in spec.expect.items() if self.has_state(name)}
-        return spec.model_copy(update={"expect": expect})
-
-    def has_state(self, name: str) -> bool:
-        """Returns whether a node has state, or a node upstream."""
-        nodes = self.plan.nodes
-        return any(nodes[each].stateful for each in (name, *upstream([name], nodes)))
-
-
-def _runs(case: Case) -> list[tuple[RunMode, Case]]:
-    """The division into batches matters where rows are kept between them, or order or scope do."""
-    if any(name == case.spec.name for name, _ in OTHERWISE):
-        return [("restarted", case), ("row_by_row", case)]
-    part = PartWithState(case.plan, case.index, case.pinned_schemas)
-    if not any(map(part.has_state, case.spec.expect)):
-        return [("as_given", case)]
-    if sum(map(_count_rows, case.spec.given.values())) < 2:
-        return [("as_given", case)]
-    return [("as_given", case), ("row_by_row", part)]
+def _run_mode(case: Case) -> RunMode:
+    """Returns the division into batches, which matters where rows are kept between them."""
+    nodes, given = case.plan.nodes, case.spec.given.values()
+    names = set(case.spec.expect)
+    if not any(nodes[name].stateful for name in names | upstream(names, nodes)):
+        return "as_given"
+    if any(isinstance(each, Given) and len(each.batches or ()) > 1 for each in given):
+        return "restarted"
+    script = case.plan.pipeline.files[0].endswith(".sql")
+    if script or sum(map(_count_rows, given)) < 2:
+        return "as_given"
+    return "row_by_row"
 
 
 def _count_rows(given: Given | Rows) -> int:
@@ -80,8 +54,6 @@ def test_cases(path: Path, subtests: pytest.Subtests, penstock_spark: SparkSessi
     cases = load_cases(path)
     assert cases
     for case in cases:
-        for mode, part in _runs(case):
-            holds = (case.spec.name, mode) not in OTHERWISE
-            outcome = nullcontext() if holds else pytest.raises(AssertionError)
-            with subtests.test(f"{case} ({mode})"), outcome:
-                part.check(penstock_spark, mode)
+        mode = _run_mode(case)
+        with subtests.test(f"{case} ({mode})"):
+            case.check(penstock_spark, mode)

@@ -56,7 +56,6 @@ def put(workspace: Workspace, number: int, rows: list[tuple[int, str, int]]) -> 
 def test_joined_rows(workspace: Workspace) -> None:
     text = pipeline(SOURCES % 2, QUERIES)
     put(workspace, 0, [(1, "1", 12), (2, "2", 3)])
-    workspace.run(text, until="caught_up")
     put(workspace, 1, [(3, "3", 0), (4, "x", 4), (6, "6", 9)])
     workspace.run(text, until="caught_up")
     put(workspace, 2, [(7, "7", 6), (8, "8", 0)])

@@ -89,6 +89,7 @@ def test_rows_expire_in_all_operators_alike(tmp_path: Path, penstock_spark: Spar
     from penstock.engine.build import Builder
 
     session = penstock_spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # as in a run
     session.conf.set("spark.sql.shuffle.partitions", "1")
     transforms = "".join(f'  {n}: {{type: sql, sql: "{sql}"}}\n' for n, sql in QUERIES.items())
     sinks = "".join(

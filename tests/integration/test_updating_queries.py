@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SETS = 13
-BATCHES = 3
+SETS, BATCHES = 26, 2
+"""Later batches have the plans of the second one. `test_updating_rows.py` and
+`test_reusable_changes.py` compute many batches."""
+PARTITIONS = 2
 A, B = "g INT, id INT, k INT, x INT, s STRING, op STRING", "g INT, id INT, k INT, y INT"
 SOURCES = f"""\
 name: p
@@ -110,14 +112,15 @@ class Found:
 
 
 def compute(
-    directory: Path, spark: SparkSession, chance: random.Random, sets: int
+    directory: Path, spark: SparkSession, chance: random.Random, sets: int, batches: int = BATCHES
 ) -> dict[str, Found]:
     """Computes all queries batch by batch, in one pipeline."""
     from penstock import app
     from penstock.engine.build import Builder
 
     session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")  # tasks cost more than rows
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # as in a run
+    session.conf.set("spark.sql.shuffle.partitions", str(PARTITIONS))  # tasks cost more than rows
     (directory / "p.yaml").write_text(pipeline())
     for name in "ab":
         (directory / name).mkdir(exist_ok=True)
@@ -125,7 +128,7 @@ def compute(
     assert all(query.updating for query in builder.plan.queries)
     tables, found = Tables(chance, sets), {name: Found() for name in QUERIES}
     folded = {name: Counter[tuple[Any, ...]]() for name in QUERIES}
-    for number in range(BATCHES):
+    for number in range(batches):
         changes = _changes(builder, directory / "state", number, *tables.next_batch())
         expected = tables.expected()
         for index, name in enumerate(QUERIES):
@@ -187,7 +190,7 @@ def _changes(
         for name, rows, schema in (("a", changes, A), ("b", added, B))
     }
     for query in builder.plan.queries:
-        state = OperatorStateDirectory(directory / query.name, 4)
+        state = OperatorStateDirectory(directory / query.name, PARTITIONS)
         version = state.before(number)
         updating = UpdatingBatch(builder.plan, session, state, number, number, version)
         root = merge(sources) if query.merged else sources[query.root]
@@ -222,14 +225,15 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--sets", type=int, default=100)
+    parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with session(SessionSettings()) as spark, tempfile.TemporaryDirectory() as directory:
         chance = random.Random(options.seed)
-        found = compute(Path(directory), spark, chance, options.sets)
+        found = compute(Path(directory), spark, chance, options.sets, options.batches)
     for name, each in found.items():
         assert each.folded == each.expected, name
-        print(f"{name}: {options.sets} sets, {BATCHES} batches: as DuckDB")
+        print(f"{name}: {options.sets} sets, {options.batches} batches: as DuckDB")
 
 
 if __name__ == "__main__":
