@@ -32,7 +32,6 @@ SERVERS = {
     "influxdb": ("influxdb", "victoria_metrics"),
     "postgres": ("postgres",),
     "mariadb": ("mariadb",),
-    "spark": ("spark_cluster",),
 }
 """Fixtures by kind of server, the most expensive kind first."""
 LIGHT = ("browser", "modbus", "peer_program", "pushing", "web_server")

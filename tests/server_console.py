@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,10 +100,15 @@ def behave(directory: Path, behavior: str, name: str = "shop") -> None:
 
 @pytest.fixture
 def server_settings(pipeline_directory: Path) -> Settings:
+    return stand_in_settings(pipeline_directory)
+
+
+def stand_in_settings(directory: Path) -> Settings:
+    """Returns the settings of a server of a directory whose runs are stand-ins."""
     from penstock.server.settings import Settings
 
     return Settings(
-        pipeline_directory, pipeline_directory / ".penstock" / "server", command=STAND_IN,
+        directory, directory / ".penstock" / "server", command=STAND_IN,
         session_command=STAND_IN_SESSION, host_command=STAND_IN_HOST,
     )  # fmt: skip
 
@@ -132,6 +137,13 @@ def server_workers() -> Iterator[WorkerPool]:
 @pytest.fixture
 def open_console(server_settings: Settings, server_workers: WorkerPool) -> Iterator[OpenConsole]:
     """Opens servers, one after the other, and stops all runs at the end."""
+    with opening_consoles(server_settings, server_workers) as open_:
+        yield open_
+
+
+@contextmanager
+def opening_consoles(settings: Settings, workers: WorkerPool) -> Iterator[OpenConsole]:
+    """Yields a function that opens servers, one after the other. Stops all runs at the end."""
     from fastapi.testclient import TestClient
 
     from penstock.server.api.application import make_application
@@ -141,10 +153,10 @@ def open_console(server_settings: Settings, server_workers: WorkerPool) -> Itera
 
         def open_() -> Console:
             stack.pop_all().close()
-            server = stack.enter_context(open_server(server_settings, Silent(), server_workers))
+            server = stack.enter_context(open_server(settings, Silent(), workers))
             app = make_application(server.parts)
             client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
-            token = (server_settings.data / TOKEN_FILE).read_text()
+            token = (settings.data / TOKEN_FILE).read_text()
             client.headers["Authorization"] = f"Bearer {token}"
             wait_for(lambda: server.parts.views.ready, lambda: "the server is not ready")
             return Console(server, client)

@@ -87,6 +87,7 @@ def listening(console: Console) -> Iterator[str]:
     import uvicorn
 
     port = free_port()
+    console.client.app.state.streams.closed.clear()  # type: ignore[attr-defined]
     config = uvicorn.Config(
         console.client.app, port=port, log_level="error", lifespan="off", ws="none",
         timeout_graceful_shutdown=1,
@@ -123,8 +124,11 @@ def type_text(page: Page, text: str) -> None:
 
 def serious_findings(page: Page) -> list[str]:
     """Returns the serious findings of axe on a page, with the elements that they concern."""
-    page.evaluate(_axe())
-    found: list[dict[str, Any]] = page.evaluate("axe.run().then((result) => result.violations)")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_axe())
+    found: list[dict[str, Any]] = page.evaluate(
+        "axe.run({resultTypes: ['violations']}).then((result) => result.violations)"
+    )
     return [
         f"{each['id']}: {node['html'][:200]} ({node['failureSummary'][:300]})"
         for each in found

@@ -26,7 +26,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -34,7 +34,14 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from deaths import run_until_killed
 from feeder import Feeder
-from moments import MOMENTS, WITHIN_WRITES
+from moments import (
+    BETWEEN_SINKS,
+    MOMENTS,
+    WITHIN_A_COMMIT,
+    WITHIN_A_FILE,
+    changes_watched,
+    tear_commit,
+)
 from places import PARTITIONS, Both, Files, Input, Output, Topics
 from pyspark.sql import SparkSession
 from readings import PIPELINE, closing_readings, make_readings
@@ -68,6 +75,24 @@ class Trial:
     def _file(self) -> Path:
         return self.victim.directory / "pipeline.yaml"
 
+    def kill_between_sinks(self) -> str:
+        """One run in `spark`, killed some batches after a kill of the broker.
+
+        Both are killed between the commits of two sinks. The run lives through the broker's kill.
+        """
+        assert self.spark is not None
+        self.feeder.go_on()
+        with changes_watched(BETWEEN_SINKS, self._restart_broker):
+            moment = replace(BETWEEN_SINKS, nth=3)
+            assert run_until_killed(self._file, moment, self.spark), "not killed between sinks"
+        return "between two sinks, after the broker was away"
+
+    def _restart_broker(self) -> None:
+        assert self.broker is not None
+        self.broker.kill()
+        self._starting.append(threading.Timer(self.dice.uniform(1, 3), self.broker.start))
+        self._starting[-1].start()
+
     def kill_at_random(self, broker: bool = False) -> str:
         """One run, killed while it starts or some batches later, unless it ends before.
 
@@ -100,9 +125,11 @@ class Trial:
         return f"while {circumstance}"
 
     def kill_at_moment(self, moment: str) -> str:
-        """One run, killed at a moment; in `spark` if there is one, except within a write."""
-        if self.spark is not None and moment not in WITHIN_WRITES:
+        """One run, killed at a moment; in `spark` if there is one, except within a file."""
+        if self.spark is not None and moment != WITHIN_A_FILE:
             assert run_until_killed(self._file, MOMENTS[moment], self.spark), f"not killed {moment}"
+            if moment == WITHIN_A_COMMIT:
+                tear_commit(self.victim.directory)
             return moment
         program = Path(__file__).with_name("moments.py")
         process = self.victim.start(str(program), moment, "pipeline.yaml")
@@ -144,7 +171,8 @@ def kill_anywhere(
 ) -> list[Tally]:
     """Kills a run of so many records so many times, and checks what it leaves in the end.
 
-    Without a `broker` the runs get their own. Raises AssertionError.
+    Without a `broker` the runs get their own. With a broker and `spark` the last kill is in this
+    process. Raises AssertionError.
     """
     with ExitStack() as stack:
         files = Files(directory, records)
@@ -155,7 +183,7 @@ def kill_anywhere(
             inputs["kafka"] = outputs["kafka"] = topics = Topics(broker, delivery)
             outputs["both"] = Both(files, topics)
         from_, to = inputs[source], outputs[sink]
-        failing, most = max(3, records // 50_000), records // 40 * (2 if moments else 3)
+        failing, most = max(3, records // 50_000), records // 40 * (2 if moments else 5)
         readings, expected = make_readings(records, seed, failing, from_.place, to.unwritable)
         sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
         delay = "1 minute" if source == "files" else "10 minutes"
@@ -170,7 +198,9 @@ def kill_anywhere(
             _report(victim, trial.kill_at_moment(moment))
         with_broker = trial.dice.sample(range(kills), broker_kills)
         for number in range(kills):
-            if not victim.complete():
+            if number == kills - 1 and number in with_broker and spark is not None:
+                _report(victim, trial.kill_between_sinks())
+            elif not victim.complete():
                 _report(victim, trial.kill_at_random(broker=number in with_broker))
         trial.settle()
         if isinstance(from_, Topics):

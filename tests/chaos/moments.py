@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from watchfiles import Change as FileChange
 from watchfiles import watch
 
 from penstock.cli.main import main
+from penstock.engine.checkpoints.offset_log import last_number
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Appearance:
     nth: int = 1
 
 
+BETWEEN_SINKS = Change("*/notes/.penstock/*/ledger.json", "before")
 READINGS, MINUTES = (f"state/readings/checkpoints/{query}" for query in ("readings", "minutes"))
 MOMENTS: dict[str, Change | Appearance] = {
     "before the plan is kept": Change("*/plan.json", "before"),
@@ -54,7 +57,7 @@ MOMENTS: dict[str, Change | Appearance] = {
     "before the ledger": Change("*/shares/.penstock/*/ledger.json", "before"),
     "after the ledger": Change("*/shares/.penstock/*/ledger.json", "after", 2),
     "after a file is shown": Change("*/shares/part-*", "after", 2),
-    "between two sinks": Change("*/notes/.penstock/*/ledger.json", "before"),
+    "between two sinks": BETWEEN_SINKS,
     "while a commit is written": Appearance(f"{READINGS}/commits", ".*"),
     "when a commit is written": Appearance(f"{READINGS}/commits", "[0-9]*"),
     "before dead letters are kept": Change("*/dead_letters/*.arrow", "before"),
@@ -66,8 +69,25 @@ MOMENTS: dict[str, Change | Appearance] = {
     "after it is complete": Change("*/complete", "after"),
 }
 
-WITHIN_WRITES = ("when a sink's file has begun", "while a commit is written")
-"""Moments within a write of a worker or of Java: a kill leaves a part of a file."""
+WITHIN_A_FILE = "when a sink's file has begun"
+"""The moment within a write of a worker: only a kill of its process leaves a part of a file."""
+WITHIN_A_COMMIT = "while a commit is written"
+
+
+def tear_commit(directory: Path) -> None:
+    """Leaves of the last commit what a kill within Spark's write of it leaves.
+
+    A run that ends within this process completes the write.
+    """
+    commits = directory / READINGS / "commits"
+    number = last_number(commits)
+    commit = commits / f"{number}"
+    (commits / f".{number}.{uuid.uuid4()}.tmp").write_bytes(commit.read_bytes()[:2])
+    commit.unlink()
+    (commits / f".{number}.crc").unlink(missing_ok=True)
+    for later in (commits.parent / "offsets").glob("[0-9]*"):
+        if int(later.name) > (number or 0):
+            later.unlink()
 
 
 def die() -> None:

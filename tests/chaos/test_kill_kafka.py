@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 def test_at_random_moments(
     tmp_path: Path, breakable_kafka: Kafka, penstock_spark: SparkSession
 ) -> None:
-    """All processes without a broker, and the driver some batches after the broker is back."""
+    """A process without a broker, and a driver between two sinks after the broker is back."""
     kill_anywhere(
         tmp_path, kills=2, records=4_000, seed=178, source="kafka", sink="both", broker_kills=2,
         broker=breakable_kafka, spark=penstock_spark,

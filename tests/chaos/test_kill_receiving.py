@@ -22,9 +22,9 @@ def test_nothing_that_was_acknowledged_is_missing(
     servers = {"mqtt": mosquitto, "rabbitmq": rabbitmq, "jetstream": nats}
     sources = ("http", *servers)
     counts = kill_receiving(
-        tmp_path, sources, kills=6, run_kills=2, messages=1_000, seed=21, servers=servers,
+        tmp_path, sources, kills=4, run_kills=2, messages=600, seed=21, servers=servers,
         spark=penstock_spark,
     )  # fmt: skip
     assert {
         name: (count.acknowledged, count.missing) for name, count in counts.items()
-    } == dict.fromkeys(sources, (1_000, 0))
+    } == dict.fromkeys(sources, (600, 0))

@@ -10,5 +10,6 @@ from kill_server import kill_server
 pytestmark = pytest.mark.chaos
 
 
-def test_ten_pipelines(tmp_path: Path) -> None:
-    kill_server(tmp_path, pipelines=10, steps=9, seed=2)
+def test_four_pipelines(tmp_path: Path) -> None:
+    """The seed has a kill amid a new text, a killed run, and a kill of both amid a restart."""
+    kill_server(tmp_path, pipelines=4, steps=8, seed=380)

@@ -32,8 +32,8 @@ def test_quickstart_that_is_kept_can_be_run(tmp_path: Path, cli: CommandLine) ->
     assert "error[file-exists]" in again.stderr
 
 
-def test_doctor_starts_spark(tmp_path: Path) -> None:
-    done = penstock(tmp_path, "doctor", "--json")
+def test_doctor_starts_spark(tmp_path: Path, cli: CommandLine) -> None:
+    done = cli(tmp_path, "doctor", "--json")
     found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert found["session"]["state"] == "ok", found["session"]
 

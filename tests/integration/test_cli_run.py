@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -45,6 +46,8 @@ sinks:
 STUCK = """\
 name: stuck
 sources:
+  rows: {type: files, path: "*.csv", schema: "id INT, text STRING"}
+  many: {type: generate, rate: 200, fields: {id: sequence}}
   clicks: {type: generate, rows: 10, fields: {id: sequence}}
 transforms:
   wait:
@@ -58,8 +61,11 @@ transforms:
           time.sleep(3600)
           return batch
 sinks:
+  shown: {type: print, from: rows}
+  counted: {type: blackhole, from: many}
   nowhere: {type: blackhole, from: wait}
 """
+"""A pipeline of which a batch never ends."""
 
 
 @pytest.fixture
@@ -81,6 +87,18 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         timer.cancel()
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def _sigterm_is_an_error() -> Iterator[None]:
+    """Raises AssertionError for a signal that no run handles, in place of the end of the tests."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("no run handles SIGTERM")
+
+    before = signal.signal(signal.SIGTERM, fail)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -114,7 +132,7 @@ def until_it_runs(state: StateDirectory, batches: int = 1) -> None:
         time.sleep(0.05)
 
 
-def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def family(process: subprocess.Popen[Any]) -> list[psutil.Process]:
     """A process and all that it started."""
     return [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
 
@@ -175,92 +193,64 @@ def test_quiet_shows_rows_and_errors_only(tmp_path: Path, cli: CommandLine) -> N
     assert 'found "nowhere"' in done.stderr
 
 
-def test_terminal_shows_rows_whole_and_a_summary(
-    tmp_path: Path, terminal: Callable[..., Terminal]
+def test_ctrl_c_twice_on_a_terminal(
+    tmp_path: Path, terminal: Callable[..., Terminal], cli: CommandLine
 ) -> None:
+    """The terminal shows whole rows and a summary. Another run is an error meanwhile."""
     long = "x" * 150
     (tmp_path / "a.csv").write_text(f"id,text\n1,{long}\n2,short\n")
-    file = put(
-        tmp_path,
-        "name: wide\n"
-        'sources:\n  rows: {type: files, path: "*.csv", schema: "id INT, text STRING"}\n'
-        "sinks:\n  shown: {type: print, from: rows}\n",
-    )
+    file = put(tmp_path, STUCK)
     run = terminal("run", file)
     run.until("starting Spark")
-    assert run.end() == 0
-    assert f'{{"id":1,"text":"{long}"}}\n{{"id":2,"text":"short"}}\n' in run.text
-    assert re.search(r"wide is complete  \d.* · \d+ batch", run.text)
-    summary = run.text[run.text.rindex("is complete") :]
-    assert re.search(r"rows +files +2\b", summary)
-    assert re.search(r"shown +print +2\b", summary)
-    assert not SPARKS_OWN.search(run.text)
-
-
-def test_ctrl_c_on_a_terminal_finishes_the_batch(
-    tmp_path: Path, terminal: Callable[..., Terminal]
-) -> None:
-    run = terminal("run", put(tmp_path, ENDLESS))
-    run.until(r"[1-9]\d* batch")
+    run.until('"text":"short"')
+    until_it_runs(StateDirectory(tmp_path / ".penstock" / "stuck"), batches=3)
+    status = json.loads(cli(tmp_path, "status", file, "--json").stdout)
+    assert (status["running"], status["owner"]["pid"]) == (True, run.process.pid)
+    assert status["numbers"]["batches"] >= 3
+    shown = cli(tmp_path, "status", file)
+    assert shown.returncode == 0
+    assert f"process {run.process.pid} on" in shown.stdout
+    again = cli(tmp_path, "run", file)
+    assert again.returncode == 4
+    assert "error[already-running]" in again.stderr
+    while not (tmp_path / "begun").exists():
+        assert run.read(), run.text
     processes = family(run.process)
     assert len(processes) > 2
     run.process.send_signal(signal.SIGINT)
     run.until("finishing the batch; Ctrl-C again stops immediately")
+    run.process.send_signal(signal.SIGINT)
+    run.until("stopping immediately")
     assert run.end() == 0
-    assert "endless stopped (Ctrl-C)" in run.text
+    assert f'{{"id":1,"text":"{long}"}}\n{{"id":2,"text":"short"}}\n' in run.text
+    assert re.search(r"stuck stopped \(Ctrl-C\)  \d.* · \d+ batch", run.text)
+    summary = run.text[run.text.rindex("stopped (Ctrl-C)") :]
+    assert re.search(r"rows +files +2\b", summary)
+    assert re.search(r"shown +print +2\b", summary)
+    assert not SPARKS_OWN.search(run.text)
     assert_gone(processes)
 
 
-def test_status_refusal_and_sigterm_of_a_running_pipeline(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[str]], cli: CommandLine
-) -> None:
-    file = put(tmp_path, ENDLESS)
-    run = started("run", file)
-    until_it_runs(StateDirectory(tmp_path / ".penstock" / "endless"), batches=3)
-    status = json.loads(cli(tmp_path, "status", file, "--json").stdout)
-    assert (status["running"], status["owner"]["pid"]) == (True, run.pid)
-    assert status["numbers"]["batches"] >= 3
-    shown = cli(tmp_path, "status", file)
-    assert shown.returncode == 0
-    assert f"process {run.pid} on" in shown.stdout
-    again = cli(tmp_path, "run", file)
-    assert again.returncode == 4
-    assert "error[already-running]" in again.stderr
-    processes = family(run)
-    run.send_signal(signal.SIGTERM)
-    out, log = run.communicate(timeout=TIMEOUT_SECONDS)
-    assert (run.returncode, out) == (0, "")
-    lines = log.splitlines()
+@pytest.mark.usefixtures("_sigterm_is_an_error")
+def test_sigterm_finishes_the_batch(tmp_path: Path, cli: CommandLine) -> None:
+    file, state = put(tmp_path, ENDLESS), StateDirectory(tmp_path / ".penstock" / "endless")
+    with ThreadPoolExecutor(1) as pool:
+        stopping = pool.submit(_terminate_after, state, batches=2)
+        done = cli(tmp_path, "run", file)
+        stopping.result()
+    assert (done.returncode, done.stdout) == (0, "")
+    lines = done.stderr.splitlines()
     assert "] starting name=endless" in lines[0]
-    assert not SPARKS_OWN.search(log)
     assert " outcome=stopped reason=SIGTERM " in lines[-1]
     rows = dict(re.findall(r"(\w+)\.rows=(\d+)", lines[-1]))
     assert rows["clicks"] == rows["nowhere"] != "0"
-    assert_gone(processes)
 
 
-def await_batch(run: subprocess.Popen[str], directory: Path) -> None:
-    """Returns when the batch of STUCK is under way."""
-    while not (directory / "begun").exists():
-        assert run.poll() is None
-        time.sleep(0.05)
-
-
-def test_a_second_signal_stops_at_once(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
-) -> None:
-    run = started("run", put(tmp_path, STUCK))
-    assert run.stderr is not None
-    await_batch(run, tmp_path)
-    processes = family(run)
-    run.send_signal(signal.SIGINT)
-    while "finishing" not in (line := run.stderr.readline()):
-        assert line
-    run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=TIMEOUT_SECONDS)
-    assert "stopping immediately" in errors
-    assert run.returncode == 0
-    assert_gone(processes)
+def _terminate_after(state: StateDirectory, batches: int) -> None:
+    try:
+        until_it_runs(state, batches)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_a_signal_while_spark_starts(

@@ -13,17 +13,35 @@ from pathlib import Path
 
 import pytest
 from cluster_losses import Losses
-from cluster_pipelines import BAD, GROUP_ROWS, TOTAL_ROWS, json_numbers, project, write_pipelines
+from cluster_messages import CHANGED, DAMAGED, NUMBERS, write_messages
+from cluster_moves import kill_elsewhere, storage_variables, write_moved
+from cluster_pipelines import (
+    BAD,
+    CHECKED,
+    GROUP_COUNTS,
+    GROUP_LETTERS,
+    GROUP_ROWS,
+    TOTAL_ROWS,
+    json_numbers,
+    project,
+    write_pipelines,
+)
 from cluster_runs import Done, dead_letters_of, perform, rows_of
 
 from command_line import CommandLine
+from servers.s3 import S3
 from servers.spark import SparkCluster
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 
-FAILING = ("in", "divided", "checked")
-ALL = "--json --limit 1000"
+ALL = ("--json", "--limit", "1000")
+COMMANDS = (
+    "run shared/totals.yaml --until-caught-up", "dead list shared/totals.yaml",
+    "run refused/totals.yaml", "run refused/rows.yaml",
+    "run losses/losses.yaml", "dead list losses/losses.yaml --json",
+    "run moved/moved.yaml --until-caught-up", "dead list moved/moved.yaml --json",
+)  # fmt: skip
 OTHER_VERSION = """
 import sys
 from pathlib import Path
@@ -58,42 +76,54 @@ def _project(spark_cluster: SparkCluster, directory: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def ran(spark_cluster: SparkCluster, directory: Path, project: Path) -> dict[str, Done]:
-    """The results of commands, by their words."""
+def ran(spark_cluster: SparkCluster, s3: S3, directory: Path, project: Path) -> dict[str, Done]:
+    """The results of commands in one application, by their words.
+
+    Before its start a driver is killed, as the application takes all cores.
+    """
+    bucket = s3.new_bucket()
+    write_moved(directory / "moved", spark_cluster, bucket)
+    kill_elsewhere(directory / "moved", directory / "elsewhere", bucket)
     worker = spark_cluster.workers["node-b"]
     other, customized = worker.path("other"), worker.path("sitecustomize.py")
     customized.write_text(OTHER_VERSION.replace("FILE", f"{spark_cluster.hidden}/other"))
-    commands = [
-        "run shared/totals.yaml --until-caught-up", "dead list shared/totals.yaml",
-        "run refused/totals.yaml", "run refused/rows.yaml",
-        "run losses/losses.yaml", "dead list losses/losses.yaml --json",
-        "run hidden/rows.yaml", "status hidden/rows.yaml --json",
-        f"dead list hidden/rows.yaml {ALL}",
-    ]  # fmt: skip
-    write = ["write", str(other), ""]
-    groups = str(project / "groups.yaml")
+    losses = Losses(spark_cluster, directory / "losses")
+    losses.write_input()
+    (directory / "messages").mkdir()
+    sender = write_messages(project, directory / "messages", spark_cluster)
+    groups, messages, replayed = (
+        str(project / f"{name}.yaml") for name in ("groups", "messages", "replayed")
+    )
+    mended = str(directory / "messages/mended")
     words = [
-        *(command.split() for command in commands),
+        deployed_run(directory / "visits", spark_cluster.url),
+        *(command.split() for command in COMMANDS),
         ["run", groups, "--until-caught-up"],
+        ["status", "--json", groups],
         ["write", str(directory / "numbers/1.json"), json_numbers(300, 400)],
         ["run", groups, "--until-caught-up", "--quiet"],
         ["status", groups, "--json"],
-        write,
+        ["dead", "list", groups, *ALL],
+        ["run", messages],
+        ["run", messages, "--until-caught-up"],
+        ["dead", "list", messages, *ALL],
+        ["run", replayed], ["write", mended, ""], ["dead", "replay", replayed],
+        ["preview", replayed, "named"],
+        ["write", str(other), ""],
         ["run", "hidden/rows.yaml", "--fresh"],
-    ]
-    words.insert(0, deployed_run(directory / "visits", spark_cluster.url))
-    losses = Losses(spark_cluster, directory / "losses")
-    losses.write_input()
-    with ThreadPoolExecutor(1) as thread:
-        suffered = thread.submit(losses.suffer)
+    ]  # fmt: skip
+    with ThreadPoolExecutor(2) as threads:
+        beside = [threads.submit(losses.suffer), threads.submit(sender.send_all)]
         try:
-            done = perform(directory, words, "shared/totals.yaml")
+            done = perform(directory, words, "shared/totals.yaml", storage_variables(bucket))
         finally:
             losses.ended.set()
+            sender.ended.set()
             other.unlink(missing_ok=True)
             customized.unlink(missing_ok=True)
-        suffered.result()
-    return {" ".join(each.args[1:]): each for each in done}
+        for each in beside:
+            each.result()
+    return {" ".join(each.args[1:]).replace(f"{project}/", ""): each for each in done}
 
 
 def deployed_run(directory: Path, master: str) -> list[str]:
@@ -147,12 +177,7 @@ def test_the_command_of_a_deployment(ran: dict[str, Done], directory: Path) -> N
 def test_losses_in_the_middle_of_batches(ran: dict[str, Done], directory: Path) -> None:
     done = ran["run losses/losses.yaml"]
     assert done.returncode == 0, done.stderr
-    numbers = [n for n in range(300) if n % 100 != 7]
-    assert sorted(row["n"] for row in rows_of(directory / "losses/out")) == numbers
-    with closing(sqlite3.connect(directory / "losses/totals.db")) as database:
-        totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
-    keys = [[n for n in numbers if n % 3 == key] for key in range(3)]
-    assert totals == {key: (len(group), sum(group)) for key, group in enumerate(keys)}
+    _assert_numbers(directory / "losses/out", directory / "losses/totals.db", "totals")
     assert dead_letters_of(ran["dead list losses/losses.yaml --json"]).total() == 3
     assert "code=disk-full" in done.stderr
 
@@ -163,42 +188,75 @@ def test_a_sink_of_files_requires_a_shared_path(ran: dict[str, Done]) -> None:
     assert 'sink "out" (type: files)' in done.stderr, done.stderr
 
 
-def test_a_pipeline_without_state_has_the_results_of_a_local_run(
-    ran: dict[str, Done], directory: Path, cli: CommandLine
-) -> None:
-    done = ran["run hidden/rows.yaml"]
-    assert done.returncode == 0, done.stderr
-    assert (directory / "killed").exists()
-    commands = ("run", "status --json", f"dead list {ALL}")
-    run, status, dead = (
-        cli(directory, verb, *rest, "local/rows.yaml") for verb, *rest in map(str.split, commands)
-    )
-    assert run.returncode == 0, run.stderr
-    rows, rows_of_cluster = (rows_of(directory / side / "out") for side in ("local", "hidden"))
-    assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, rows_of_cluster))
-    here, there = dead_letters_of(dead), dead_letters_of(ran[f"dead list hidden/rows.yaml {ALL}"])
-    assert here == there and {node for node, _, _ in here} == set(FAILING)
-    assert _counts(status) == _counts(ran["status hidden/rows.yaml --json"])
-
-
-def test_executors_share_no_path_with_the_driver(
-    ran: dict[str, Done], project: Path, directory: Path
-) -> None:
-    groups = project / "groups.yaml"
+def test_executors_share_no_path_with_the_driver(ran: dict[str, Done], directory: Path) -> None:
+    """Rows, counts and dead letters are exact although a task kills its executor."""
     for options in ("--until-caught-up", "--until-caught-up --quiet"):
-        done = ran[f"run {groups} {options}"]
+        done = ran[f"run groups.yaml {options}"]
         assert done.returncode == 0, done.stderr
     assert (directory / "killed-groups").exists()
     with closing(sqlite3.connect(directory / "groups.db")) as database:
         rows = {name: tuple(rest) for name, *rest in database.execute("SELECT * FROM groups")}
     assert rows == GROUP_ROWS
-    assert _counts(ran[f"status {groups} --json"])["pushed"] == (100, 0)
+    assert sorted(row["n"] for row in rows_of(directory / "groups")) == CHECKED
+    assert dead_letters_of(ran[f"dead list groups.yaml {' '.join(ALL)}"]) == GROUP_LETTERS
+    counts = _counts(ran["status --json groups.yaml"])
+    assert {name: counts[name] for name in GROUP_COUNTS} == GROUP_COUNTS
+    assert _counts(ran["status groups.yaml --json"])["pushed"] == (100, 0)
+
+
+def test_a_killed_driver_continues_on_another_machine(
+    ran: dict[str, Done], directory: Path
+) -> None:
+    done = ran["run moved/moved.yaml --until-caught-up"]
+    assert done.returncode == 0, done.stderr
+    _assert_numbers(directory / "moved/out", directory / "moved/t.db", "t")
+    letters = dead_letters_of(ran["dead list moved/moved.yaml --json"])
+    assert {node for node, _, _ in letters} == {"in"} and letters.total() == 3
+
+
+def test_each_message_is_read_once(ran: dict[str, Done], directory: Path) -> None:
+    listed = ran[f"dead list messages.yaml {' '.join(ALL)}"]
+    for done in (ran["run messages.yaml"], ran["run messages.yaml --until-caught-up"], listed):
+        assert done.returncode == 0, done.stderr
+    assert (directory / "messages/killed").exists(), "an executor was killed"
+    rows = rows_of(directory / "messages/rows")
+    assert sorted(row["n"] for row in rows) == NUMBERS
+    letters = dead_letters_of(listed)
+    assert letters.total() == len(DAMAGED) and {node for node, _, _ in letters} == {"in"}
+
+
+def test_rows_of_a_table_that_changes_during_a_run(ran: dict[str, Done], directory: Path) -> None:
+    names = {row["n"]: row["name"] for row in rows_of(directory / "messages/rows")}
+    assert names == {n: f"{'name' if n < CHANGED else 'changed'}{n % 5}" for n in NUMBERS}
+
+
+def test_lookups_of_a_replay_and_a_preview(ran: dict[str, Done], directory: Path) -> None:
+    first, replayed = ran["run replayed.yaml"], ran["dead replay replayed.yaml"]
+    assert first.returncode == replayed.returncode == 0, first.stderr + replayed.stderr
+    rows = rows_of(directory / "messages/replayed")
+    assert len(rows) == 20 and {row["n"]: row["name"] for row in rows} == {
+        row["n"]: f"changed{row['n'] % 5}" for row in rows
+    }
+    preview = ran["preview replayed.yaml named"]
+    assert preview.stderr == ""
+    previewed = json.loads(preview.stdout)["named"]
+    assert sorted(previewed, key=lambda row: row["n"]) == sorted(rows, key=lambda row: row["n"])
 
 
 def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:
     done = ran["run hidden/rows.yaml --fresh"]
     assert done.returncode == 2 and "error[other-versions]" in done.stderr, done.stderr
     assert re.search(r"executor on node-b: Penstock 0\.0\.1; driver on \S+: Penstock", done.stderr)
+
+
+def _assert_numbers(out: Path, database: Path, table: str) -> None:
+    """Compares rows and totals with the numbers below 300 whose lines are not damaged."""
+    numbers = [n for n in range(300) if n % 100 != 7]
+    assert sorted(row["n"] for row in rows_of(out)) == numbers
+    with closing(sqlite3.connect(database)) as connection:
+        totals = {k: (n, total) for k, n, total in connection.execute(f"SELECT * FROM {table}")}
+    keys = [[n for n in numbers if n % 3 == key] for key in range(3)]
+    assert totals == {key: (len(group), sum(group)) for key, group in enumerate(keys)}
 
 
 def _counts(done: Done) -> dict[str, tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +15,15 @@ import pytest
 from made_letters import made_letters
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state.directory import StateDirectory
-from server_console import Console, OpenConsole, add_pipeline, wait_for
+from server_console import Console, add_pipeline, opening_consoles, stand_in_settings, wait_for
 from web_console import PASSWORD, listening, log_in, serious_findings, type_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console")]
+    from penstock.server.workers.pool import WorkerPool
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("built_console", "static_checks")]
 SMALL = "name: x\nsources: {a: {type: impulse}}\nsinks: {b: {type: blackhole, from: a}}\n"
 REORDERED = """\
 name: cafe
@@ -33,18 +36,31 @@ sources:
 """A pipeline whose last word is not finished."""
 
 
-@pytest.fixture
-def console(open_console: OpenConsole, pipeline_directory: Path) -> Console:
+@pytest.fixture(scope="module")
+def pipeline_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("console")
+    add_pipeline(directory)
+    add_pipeline(directory, "cafe", "fail 2")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def console(pipeline_directory: Path, server_workers: WorkerPool) -> Iterator[Console]:
     """A server with the pipeline `shop`, which runs, and `cafe`, which fails."""
-    add_pipeline(pipeline_directory, "cafe", "fail 2")
-    console = open_console()
-    for name in ("cafe", "shop"):
-        console.post(f"pipelines/{console.id(name)}/start")
-    console.await_health("failed", name="cafe")
-    return console
+    with opening_consoles(stand_in_settings(pipeline_directory), server_workers) as open_:
+        console = open_()
+        for name in ("cafe", "shop"):
+            console.post(f"pipelines/{console.id(name)}/start")
+        console.await_health("failed", name="cafe")
+        yield console
 
 
 def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Path) -> None:
+    """Also the console works under the CSP, and loads nothing from other servers."""
+    requested: set[str] = set()
+    violations: list[str] = []
+    page.on("request", lambda request: requested.add(request.url))
+    page.on("console", lambda line: violations.append(line.text) if line.type == "error" else None)
     file = pipeline_directory / "cafe" / "cafe.yaml"
     state = StateDirectory(pipeline_directory / "cafe" / ".penstock" / "cafe")
     DeadLetters(state.dead_letters).put("made", made_letters(120, "orders"))
@@ -98,6 +114,8 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
         page.get_by_role("button", name="Earlier dead letters").wait_for(state="detached")
         assert page.locator("summary").count() == 120
     assert findings == []
+    assert [url for url in requested if not url.startswith(address)] == []
+    assert [text for text in violations if "Content Security Policy" in text] == []
 
 
 def test_connections_functions_alerts_and_links(
@@ -206,7 +224,7 @@ def test_rights_and_a_lost_connection(console: Console, page: Page) -> None:
 def test_charts(console: Console, page: Page) -> None:
     """Charts by pointer, by keyboard and as tables, over the time range of the address."""
     id, history = console.id(), console.server.parts.history
-    console.await_health("running")
+    console.await_health("running", "idle")
     wait_for(lambda: history._snapshots().get(id), lambda: "no metrics")
     history.record(time.time())
     findings: list[str] = []
@@ -233,20 +251,6 @@ def test_charts(console: Console, page: Page) -> None:
         page.emulate_media(color_scheme="dark")
         findings += serious_findings(page)
     assert findings == []
-
-
-def test_no_address_leads_elsewhere(console: Console, page: Page) -> None:
-    """The console works under the CSP, and loads nothing from other servers."""
-    requested: set[str] = set()
-    violations: list[str] = []
-    page.on("request", lambda request: requested.add(request.url))
-    page.on("console", lambda line: violations.append(line.text) if line.type == "error" else None)
-    with listening(console) as address:
-        log_in(page, address, console)
-        page.get_by_role("link", name="shop", exact=True).click()
-        page.get_by_role("button", name="orders").first.wait_for()
-    assert [url for url in requested if not url.startswith(address)] == []
-    assert [text for text in violations if "Content Security Policy" in text] == []
 
 
 @pytest.mark.usefixtures("built_documentation")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from command_line import CommandLine
 from servers.kubernetes import TOKEN, Kubernetes, pod_command
 from servers.process import Process
 from servers.server import free_port
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 PIPELINE = """\
 name: totals
 sources:
-  in: {type: files, path: DIRECTORY/in.json, format: json, schema: "k STRING, n INT", max_size: 2KB}
+  in: {type: files, path: DIRECTORY/in.json, format: json, schema: "k STRING, n INT", max_size: 4KB}
 transforms:
   totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
 sinks:
@@ -60,9 +60,8 @@ class Deployment:
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
     (tmp_path / "totals.yaml").write_text(PIPELINE.replace("DIRECTORY", str(tmp_path)))
-    command = ["deploy", "k8s", "totals.yaml", "--image", "penstock:made-up", "--memory", "512m"]
-    done = subprocess.run([sys.executable, "-m", "penstock", *command], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=60)  # fmt: skip
+    command = ["deploy", "k8s", "totals.yaml", "--image", "penstock:made-up"]
+    done = CommandLine()(tmp_path, *command, "--executors", "1", "--memory", "512m")
     assert done.returncode == 0, done.stderr
     return Deployment(tmp_path, done.stdout)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
-import sys
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.app import RunOptions
+from penstock.cli.main import main
 from penstock.control import PipelineControl
 from penstock.core.errors import PenstockError, StateError
+from penstock.core.standard_streams import _Output
+from penstock.engine.spark_session.shared import reusing
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.outcome import Outcome
@@ -144,7 +148,8 @@ def test_a_transient_failure_restarts_the_query(place: Place) -> None:
 
 def test_restarts_have_an_end(place: Place) -> None:
     place.give("a", order(1))
-    outcome = place.run(ORDERS, python(FAILS), sink("step"), QUICK)
+    once = QUICK.replace("attempts: 3", "attempts: 1")
+    outcome = place.run(ORDERS, python(FAILS), sink("step"), once)
     assert (outcome.ending, outcome.exit_code) == ("failed", 3)
     (error,) = outcome.errors.values()
     assert error.message == "could not reach the moon"
@@ -429,17 +434,27 @@ def test_rows_are_counted_for_the_source_they_came_from(place: Place) -> None:
     assert rows == {"orders": 5, "clicks": 1, "out": 1}
 
 
-def test_end_of_the_reader_of_the_output_ends_an_endless_run(tmp_path: Path) -> None:
+def test_end_of_the_reader_of_the_output_ends_an_endless_run(
+    tmp_path: Path, penstock_spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also where the failure of one query does not stop the others."""
-    (tmp_path / "endless.yaml").write_text(
-        "name: endless\nruntime: {restart: {on_permanent: stop_query}}\n"
+    file = tmp_path / "endless.yaml"
+    file.write_text(
+        f"name: endless\nruntime: {{restart: {{on_permanent: stop_query}}, state: {tmp_path}}}\n"
         "sources:\n  n: {type: generate, rate: 50, fields: {id: sequence}}\n"
         "  m: {type: generate, rate: 50, fields: {id: sequence}}\n"
         "sinks:\n  out: {type: print, from: n}\n  other: {type: blackhole, from: m}\n"
     )
-    script = f"{sys.executable} -m penstock run endless.yaml | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=180
-    )
-    assert (done.returncode, done.stdout) == (141, '{"id":0}\n')
-    assert "the reader of standard output has ended" in done.stderr
+    reading, writing = os.pipe()
+    with ThreadPoolExecutor(1) as pool, os.fdopen(writing, "w") as pipe:
+        first = pool.submit(_first_line, reading)
+        output = io.TextIOWrapper(io.BufferedWriter(_Output(pipe.fileno(), "stdout")), "utf-8")
+        with redirect_stdout(output), reusing(penstock_spark):
+            code = main(["run", str(file)])
+        assert (code, first.result()) == (141, '{"id":0}\n')
+    assert "the reader of standard output has ended" in capsys.readouterr().err
+
+
+def _first_line(descriptor: int) -> str:
+    with os.fdopen(descriptor) as pipe:
+        return pipe.readline()

@@ -163,8 +163,8 @@ def namespace() -> tuple[str, ...]:
     return unavailable("no mount namespaces", "run as root, or permit unprivileged namespaces")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    """One cluster for all tests that ask for it."""
+    """A cluster for the tests of a module."""
     with SparkCluster(tmp_path_factory.mktemp("hidden")) as cluster:
         yield cluster

@@ -182,21 +182,19 @@ def _plugins() -> Check:
 
 
 def _session() -> Check:
-    from penstock.engine.spark_session.session import close, create
+    from penstock.engine.spark_session.session import session
     from penstock.engine.spark_session.settings import SessionSettings
 
     began = time.monotonic()
     try:
-        spark = create(SessionSettings(master="local[1]"))
-        start_seconds = time.monotonic() - began
-        spark.range(3).mapInArrow(_identity, "id BIGINT").collect()
+        with session(SessionSettings(master="local[1]")) as spark:
+            start_seconds = time.monotonic() - began
+            spark.range(3).mapInArrow(_identity, "id BIGINT").collect()
+            row_seconds = time.monotonic() - began
     except Exception as error:
         reason = error.message if isinstance(error, PenstockError) else f"{error}".splitlines()[0]
         detail = error.detail if isinstance(error, PenstockError) else None
         return Check("session", "fail", reason, detail or "See the lines above.")
-    finally:
-        close()
-    row_seconds = time.monotonic() - began
     text = f"up in {start_seconds:.1f} s, first rows through Python in {row_seconds:.1f} s"
     return Check("session", "ok", text)
 
