@@ -24,6 +24,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from in_this_process import execute_in_session, run_pytest
 from penstock_program import PenstockProgram
 
 from command_line import CommandLine
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
+_PYTEST = re.compile(r"python -m pytest ([^\n|&;<>$`*()]+)\n?")
+_STARTS_SPARK = "from penstock.engine.spark_session.session import close, create\n"
 _BACKGROUND = re.compile(r"&\s*$", re.MULTILINE)
 _MORE = "       -> "
 TIMEOUT = 300
@@ -99,8 +102,8 @@ class Reader:
     its output; all blocks of a page are in one shell. A `python` block is a program. `skip=WHY` is
     not run. `close` ends what was left running in the background.
 
-    With `cli`, `penstock WORD ...` runs in this process, unless in the background. A shell runs all
-    other commands.
+    With `cli`, `penstock WORD ...`, unless in the background, `python -m pytest ...` and programs
+    that create a Spark session run in this process. A shell runs all other commands.
     """
 
     directory: Path
@@ -121,6 +124,9 @@ class Reader:
         elif block.language == "sh":
             return self._shell(block, block.text)
         elif block.language == "python":
+            if self.cli is not None and _STARTS_SPARK in block.text:
+                execute_in_session(block.text, self.directory, self.cli)
+                return ""
             return self._run(block, [sys.executable, "-c", block.text])
         elif "shell" in block.options:
             return "".join(self._respond(block, *each) for each in block.statements())
@@ -158,7 +164,11 @@ class Reader:
         return printed
 
     def _shell(self, block: Block, command: str, code: int = 0) -> str:
-        words = _PENSTOCK.fullmatch(command)
+        words, tests = _PENSTOCK.fullmatch(command), _PYTEST.fullmatch(command)
+        if self.cli is not None and tests is not None:
+            done = run_pytest(shlex.split(tests[1]), self.directory, self.cli)
+            self._judge(block, command, done, code)
+            return done.stdout
         if self.cli is None or words is None:
             return self._run(block, ["sh", "-e", "-c", command], code)
         variables = dict(each.split("=", 1) for each in words[1].split())
