@@ -1,4 +1,4 @@
-"""Programs that would start Spark, in the process of the tests and their Spark session."""
+"""Commands that would start Spark, in the process of the tests and their Spark session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_pytest(
 
 @contextmanager
 def _modules_of_this_process() -> Iterator[None]:
-    """Removes the modules that a block imports, and its directories of modules."""
+    """Removes test modules that are imported in the context, and their directories."""
     modules, path = {*sys.modules}, [*sys.path]
     try:
         yield
@@ -43,7 +43,7 @@ def _modules_of_this_process() -> Iterator[None]:
 
 
 class RunInThread:
-    """`penstock run FILE ...` beside the next commands. Its output is not read."""
+    """A `penstock run FILE ...` beside the next commands. Its output is not read."""
 
     def __init__(
         self, words: Sequence[str], directory: Path, environment: Mapping[str, str],
