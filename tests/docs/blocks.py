@@ -40,7 +40,7 @@ _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
 _PYTEST = re.compile(r"python -m pytest ([^\n|&;<>$`*()]+)\n?")
 _BACKGROUND = re.compile(r"&\s*$", re.MULTILINE)
-_RUN_BESIDE = re.compile(r"penstock (run [^\n|&;<>`()]+)>(\S+) 2>&1 &(?:\n|$)")
+_RUN_BESIDE = re.compile(r"penstock (run [^\n|&;<>`()]+)> ?(\S+) 2>&1 &(?:\n|$)")
 _MORE = "       -> "
 TIMEOUT = 300
 DOCS = Path(__file__).parents[2] / "docs"
