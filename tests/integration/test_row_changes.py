@@ -363,7 +363,7 @@ def moves(chance: random.Random) -> tuple[list[dict[str, Any]], dict[str, str]]:
 def test_a_changed_key_deletes_no_row_of_another_key(
     tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
-    divisions = [(1, 1), (3, 4)]
+    divisions = [(1, 1), (1, 4), (2, 1), (4, 3)]
     moved = {
         f"rows{batches}_{parts}": moves(random.Random(batches)) for batches, parts in divisions
     }
