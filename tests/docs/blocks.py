@@ -22,8 +22,10 @@ from contextlib import (
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 
+from in_this_process import RunInThread, run_pytest
 from penstock_program import PenstockProgram
 
 from command_line import CommandLine
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
+_PYTEST = re.compile(r"python -m pytest ([^\n|&;<>$`*()]+)\n?")
 _BACKGROUND = re.compile(r"&\s*$", re.MULTILINE)
+_RUN_BESIDE = re.compile(r"penstock (run [^\n|&;<>`()]+)> ?(\S+) 2>&1 &(?:\n|$)")
 _MORE = "       -> "
 TIMEOUT = 300
 DOCS = Path(__file__).parents[2] / "docs"
@@ -99,14 +103,15 @@ class Reader:
     its output; all blocks of a page are in one shell. A `python` block is a program. `skip=WHY` is
     not run. `close` ends what was left running in the background.
 
-    With `cli`, `penstock WORD ...` runs in this process, unless in the background. A shell runs all
-    other commands.
+    With `cli`, these run in this process: `penstock WORD ...` (in the background only a run whose
+    output is not read), and `python -m pytest ...`. A shell runs all other commands.
     """
 
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     cli: CommandLine | None = None
     _groups: list[int] = field(default_factory=list)
+    _runs: list[RunInThread] = field(default_factory=list)
     _shell_of_page: Shell | None = None
 
     def perform(self, block: Block) -> str:
@@ -144,7 +149,10 @@ class Reader:
         return printed
 
     def close(self) -> None:
-        """Kills what still runs."""
+        """Ends what still runs."""
+        for run in self._runs:
+            run.close()
+        self._runs.clear()
         for group in self._groups:
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
@@ -158,7 +166,14 @@ class Reader:
         return printed
 
     def _shell(self, block: Block, command: str, code: int = 0) -> str:
-        words = _PENSTOCK.fullmatch(command)
+        command = self._start_run(block, command)
+        if not command:
+            return ""
+        words, tests = _PENSTOCK.fullmatch(command), _PYTEST.fullmatch(command)
+        if self.cli is not None and tests is not None:
+            done = run_pytest(shlex.split(tests[1]), self.directory, self.cli)
+            self._judge(block, command, done, code)
+            return done.stdout
         if self.cli is None or words is None:
             return self._run(block, ["sh", "-e", "-c", command], code)
         variables = dict(each.split("=", 1) for each in words[1].split())
@@ -168,6 +183,15 @@ class Reader:
         )  # fmt: skip
         self._judge(block, command, done, code)
         return done.stdout or done.stderr
+
+    def _start_run(self, block: Block, command: str) -> str:
+        """Starts a run in the background whose output the page does not read. Returns the rest."""
+        beside = _RUN_BESIDE.match(command)
+        if self.cli is None or beside is None or block.page.read_text().count(beside[2]) > 1:
+            return command
+        words = shlex.split(Template(beside[1]).substitute(self.environment))
+        self._runs.append(RunInThread(words, self.directory, self.environment, self.cli))
+        return command[beside.end() :]
 
     def _run(self, block: Block, command: list[str], code: int = 0) -> str:
         with self._penstock(command[-1]) as penstock:

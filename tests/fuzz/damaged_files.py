@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -61,7 +62,7 @@ def run(seed: int, count: int) -> Iterator[str]:
         for number in range(count):
             format_, columns = FORMATS[number % len(FORMATS)]
             codec = random.choice(CODECS) if random.random() < 0.5 else None
-            content = _compress(mutant(random, _content(format_, columns)), codec)
+            content = _compress(mutant(random, _content(number % len(FORMATS))), codec)
             if codec is not None:
                 content = mutant(random, content)
             path = Path(directory) / f"file{SUFFIX.get(codec or '', '')}"
@@ -75,7 +76,10 @@ def run(seed: int, count: int) -> Iterator[str]:
                 )
 
 
-def _content(format_: FileFormat[Any], columns: pa.Schema) -> bytes:
+@cache
+def _content(number: int) -> bytes:
+    """Returns an undamaged file of a format."""
+    format_, columns = FORMATS[number]
     rows = [{"id": n, "name": "☂" * n, "list": ["x"] * n, "inner": {"q": n}} for n in range(30)]
     if columns == TEXT:
         rows = [{"value": "x" * n} for n in range(30)]

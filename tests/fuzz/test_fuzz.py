@@ -1,4 +1,8 @@
-"""Short runs of the fuzz programs."""
+"""Short runs of the fuzz programs.
+
+Their inputs are the same each time. Longer runs are those of the programs, with `--seed` and
+`--count`.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ import scripts
 from fuzzing import Program
 
 PROGRAMS: dict[str, tuple[Program, int]] = {
-    "parser": (parser.run, 150),
-    "payloads": (payloads.run, 200),
-    "damaged_files": (damaged_files.run, 600),
+    "parser": (parser.run, 75),
+    "payloads": (payloads.run, 100),
+    "damaged_files": (damaged_files.run, 300),
     "messages": (messages.run, 1500),
-    "scripts": (scripts.run, 600),
+    "scripts": (scripts.run, 300),
 }
 
 

@@ -96,7 +96,7 @@ def test_a_snapshot_larger_than_the_journal(
     with postgres.client(options=f"-c search_path={schema}") as db:
         db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10, 2))")
         db.execute(
-            "INSERT INTO orders SELECT n, repeat('c', 100), n FROM generate_series(1, 20000) AS n"
+            "INSERT INTO orders SELECT n, repeat('c', 1000), n FROM generate_series(1, 4000) AS n"
         )
         workspace.run(text, until="caught_up")
         assert _copied(workspace) == _orders(db)

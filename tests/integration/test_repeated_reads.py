@@ -216,8 +216,7 @@ def test_rows_are_the_answer_of_duckdb(tmp_path: Path, penstock_spark: SparkSess
         put(tmp_path, name, 0, every[:12], *(["{"] if name == "t" else []))
     run(script, penstock_spark)
     for name, every in rows.items():
-        put(tmp_path, name, 1, every[12:])
-        put(tmp_path, name, 2, [CLOSING])
+        put(tmp_path, name, 1, [*every[12:], CLOSING])
     run(script, penstock_spark)
     with duckdb.connect() as connection:
         for name, every in rows.items():

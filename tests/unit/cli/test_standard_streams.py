@@ -20,6 +20,8 @@ from penstock.engine.spark_session.descriptors import require_descriptors
 from penstock.engine.spark_session.jvm_log import log_settings
 
 PENSTOCK = f"'{sys.executable}' -m penstock"
+DESCRIBE = "describe source impulse"
+"""A command that prints a table and imports few modules."""
 CLOSED = (
     "error[output]: cannot write to standard output: it is closed\n"
     "  hint: Redirect the output, as in > /dev/null.\n"
@@ -31,13 +33,12 @@ FULL = "error[output]: cannot write to standard output: No space left on device\
 @pytest.mark.parametrize(
     ("command", "code", "errors"),
     [
-        ("list >&-", 1, CLOSED),
-        ("schema >&-", 1, CLOSED),
+        (f"{DESCRIBE} >&-", 1, CLOSED),
+        (f"{DESCRIBE} --json >&-", 1, CLOSED),
         ("--help >&-", 1, CLOSED),
-        ("list --json >&-", 1, CLOSED),
-        ("list >/dev/full", 1, FULL),
+        (f"{DESCRIBE} >/dev/full", 1, FULL),
         ("nope 2>&-", 2, ""),
-        ("list >&- 2>&- <&-", 1, ""),
+        (f"{DESCRIBE} >&- 2>&- <&-", 1, ""),
     ],
 )
 def test_a_stream_that_cannot_be_written(command: str, code: int, errors: str) -> None:
@@ -48,7 +49,7 @@ def test_a_stream_that_cannot_be_written(command: str, code: int, errors: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["list", "schema", "nope 2>&1"])
+@pytest.mark.parametrize("words", [DESCRIBE, "schema", "nope 2>&1"])
 def test_a_pipe_without_a_reader_ends_a_command_quietly(words: str) -> None:
     script = f"{{ sleep 0.3; {PENSTOCK} {words}; echo $? >&3; }} 3>&2 | true"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
