@@ -6,6 +6,7 @@ page would load fail the build. Inline scripts become files, because the server 
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import json
@@ -34,7 +35,17 @@ _LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']?(?:http
 
 
 def build_site() -> int:
-    """Builds the site unless it is built for its sources. Returns the exit code."""
+    """Builds the site unless it is built for its sources. Returns the exit code.
+
+    Another process that builds it is awaited.
+    """
+    WORK.parent.mkdir(exist_ok=True)
+    with WORK.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _build()
+
+
+def _build() -> int:
     found, files = pages()
     named = digest(found, files)
     stamp = STATIC / STAMP
