@@ -120,6 +120,23 @@ def test_a_batch_ends_before_each_truncation(tmp_path: Path) -> None:
     ]
 
 
+def test_a_truncation_is_appended_with_the_rows_after_it(tmp_path: Path) -> None:
+    of = source(tmp_path)
+
+    async def run(journal: Journal) -> None:
+        made, transaction = table(of, journal), Transaction(1, "at 1", "t1", None)
+        made.begin(transaction)
+        await made.change(transaction, Operation.INSERT, None, {"k": "a"})
+        await made.truncate(transaction)
+        assert journal.end == 1
+        await made.change(transaction, Operation.INSERT, None, {"k": "b"})
+        await made.flush()
+
+    with of.journal() as journal:
+        asyncio.run(run(journal))
+    assert batches(of) == [(False, ["a"]), (True, ["b"])]
+
+
 @pytest.mark.parametrize("count", range(1, 9))
 def test_a_truncation_is_received_once(tmp_path: Path, count: int) -> None:
     """A receiver that ends after any record continues with the same positions."""
