@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from penstock.connectors.mysql import MysqlSource
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.sources.source_readers import CLOSED
 from penstock.engine.sources.truncated_batches import begins_truncated
+from penstock.journal import Message
 from penstock.plan.node import Node
 from penstock.sdk import Context
-from penstock.sdk.database.changes import TableChangesSource, TruncationWriter
+from penstock.sdk.database.changes import Progress, TableChangesSource
+from penstock.sdk.database.changes.truncations import TRUNCATION
 from penstock.spec.node_models import SourceSpec
 
 TRUNCATIONS = (2, 5)
@@ -48,10 +51,10 @@ def checkpoint(tmp_path: Path) -> Path:
 def test_batches_after_truncations(checkpoint: Path, tmp_path: Path) -> None:
     orders = node(tmp_path)
     assert isinstance(orders.source, TableChangesSource)
-    orders.source.directory.mkdir()
-    truncations = TruncationWriter(orders.source.directory, "apply")
-    for position in TRUNCATIONS:
-        truncations.add(position)
+    metadata = {"lsn": "", "snapshot": False, **Progress()._asdict()}
+    payloads = [TRUNCATION if position in TRUNCATIONS else b"{}" for position in range(6)]
+    with orders.source.journal() as journal:
+        asyncio.run(journal.append([Message(payload, metadata) for payload in payloads]))
     found = [begins_truncated(orders, checkpoint, number) for number in range(5)]
     assert found == [False, True, False, True, False]
     StartOffsets(checkpoint).record("orders", {"position": 2})

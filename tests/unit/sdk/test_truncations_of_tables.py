@@ -31,6 +31,8 @@ from penstock.sdk.operations import Operation, add_operation
 TRUNCATE = "truncate"
 LOG: list[list[str]] = [["a", "b"], ["c", TRUNCATE, "d"], [TRUNCATE], [TRUNCATE], ["a", "e"]]
 """Transactions with the keys that they insert, or truncations."""
+TRUNCATES = [False, False, False, True, False, True, True, False, False]
+"""Whether each record is a truncation."""
 
 
 class PartOfTable(Chunk):
@@ -112,12 +114,7 @@ def test_a_batch_ends_before_each_truncation(tmp_path: Path) -> None:
         (False, ["a", "b"]), (False, ["c"]), (True, ["d"]), (True, []), (True, ["a"]),
         (False, ["e"]),
     ]  # fmt: skip
-    assert [truncates for truncates, _ in batches(source(tmp_path, max_records=1))] == [
-        False, False, False, True, False, True, True, False, False,
-    ]  # fmt: skip
-    assert batches(source(tmp_path, on_truncate="ignore"))[1:] == [
-        (False, keys) for _, keys in truncated
-    ]
+    assert [truncates for truncates, _ in batches(source(tmp_path, max_records=1))] == TRUNCATES
 
 
 def test_a_truncation_is_appended_with_the_rows_after_it(tmp_path: Path) -> None:
@@ -208,6 +205,26 @@ def test_a_position_that_was_lost(tmp_path: Path) -> None:
     (of.directory / "truncations").unlink()
     with pytest.raises(StateError, match="truncation at record 6, where no batch begins"):
         batches(of)
+    assert [truncates for truncates, _ in batches(source(tmp_path, max_records=1))] == TRUNCATES
+
+
+def test_a_position_that_was_lost_at_the_start_of_a_segment(tmp_path: Path) -> None:
+    of, columns = source(tmp_path), journal_columns(tmp_path / "columns")
+    with Journal(of.directory, columns, Bounds(segment=1)) as journal:
+        asyncio.run(table(of, journal).receive(LOG))
+    (of.directory / "truncations").unlink()
+    with pytest.raises(StateError, match="where no batch begins"):
+        batches(of)
+
+
+def test_options_that_differ_from_those_of_the_journal(tmp_path: Path) -> None:
+    """A truncation in the journal that was not applied is an error, or skipped."""
+    receive(source(tmp_path), LOG)
+    with pytest.raises(Permanent, match='the table "t" was truncated at record 3;') as caught:
+        batches(source(tmp_path, on_truncate="fail"))
+    assert caught.value.code == "truncated"
+    skipped = batches(source(tmp_path, on_truncate="ignore"))
+    assert skipped == [(False, keys) for keys in (["a", "b", "c"], ["d"], [], ["a", "e"])]
 
 
 def test_positions_of_records_that_are_not_durable_yet(tmp_path: Path) -> None:
@@ -264,5 +281,5 @@ def test_other_payloads_are_no_truncations(tmp_path: Path) -> None:
         metadata = {"lsn": "", "snapshot": False, **Progress()._asdict()}
         asyncio.run(journal.append([Message(b"truncated more", metadata)]))
     read = Read()
-    rows = [r for b in of.read((0, 3), read) for r in b.column("k").to_pylist()]
+    rows = [r for b in of.read((0, 3, 0), read) for r in b.column("k").to_pylist()]
     assert rows == ["a"] and [bad.error.code for bad in read.bad] == ["not-json"]

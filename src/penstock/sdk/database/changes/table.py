@@ -145,7 +145,7 @@ class TableReceiver(ABC):
         if self.has(transaction, self._number):
             return
         if action == "fail" or is_part:
-            raise truncated_table(self.name, transaction, is_part=is_part)
+            raise truncated_table(self.name, transaction.lsn, is_part=is_part)
         await self.flush()
         self.truncations.add(self.journal.position)
         self.progress = Progress(transaction.position, self._number, self.progress.chunk)
