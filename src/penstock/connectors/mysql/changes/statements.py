@@ -67,8 +67,8 @@ def effect_of(
 def _effect_on_table(first: str, words: Sequence[str]) -> Effect:
     if first == "ALTER":
         pairs = set(pairwise(words))
-        if ("CONVERT", "TABLE") in pairs:
-            return Effect.CHANGE
+        if ("CONVERT", "TABLE") in pairs:  # one table becomes a partition of the other
+            return Effect.DROP
         if {(verb, "PARTITION") for verb in _REMOVES_PARTITION} & pairs:
             return Effect.TRUNCATE_PART
         renames = [b for a, b in pairs if a == "RENAME"]
