@@ -33,7 +33,7 @@ def read_truncations(directory: Path) -> list[int]:
 def is_truncation(record: pa.RecordBatch) -> bool:
     """Returns whether the only record of a batch of the journal is a truncation."""
     (payload,) = record.column("payload").to_pylist()
-    return payload == TRUNCATION
+    return bool(payload == TRUNCATION)
 
 
 def without_truncations(messages: pa.RecordBatch, start: int) -> pa.RecordBatch:
