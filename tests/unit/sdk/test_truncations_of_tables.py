@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.mysql import MysqlSource
+from penstock.connectors.postgres import PostgresSource
 from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk import Context, Read
@@ -64,10 +65,12 @@ class Table(TableReceiver):
         await self.flush()
 
 
-def source(directory: Path, **options: Any) -> TableChangesSource[Any]:
-    given = {"url": "mysql://host/db", "table": "t", "changes": True, "on_truncate": "apply"}
-    config = MysqlSource.config_type.model_validate({**given, **options})
-    made = MysqlSource.create(config, Context(state=directory))
+def source(
+    directory: Path, type_: Any = MysqlSource, url: str = "mysql://host/db", **options: Any
+) -> TableChangesSource[Any]:
+    given = {"url": url, "table": "t", "changes": True, "on_truncate": "apply"}
+    config = type_.config_type.model_validate({**given, **options})
+    made = type_.create(config, Context(state=directory))
     assert isinstance(made, TableChangesSource)
     made.columns = add_operation(pa.schema([("k", pa.string())]), made.operation_column)
     return made
@@ -132,6 +135,30 @@ def test_a_truncation_is_appended_with_the_rows_after_it(tmp_path: Path) -> None
     with of.journal() as journal:
         asyncio.run(run(journal))
     assert batches(of) == [(False, ["a"]), (True, ["b"])]
+
+
+@pytest.mark.parametrize("size", [None, 1, 2, 3])
+def test_rows_before_updates(tmp_path: Path, size: int | None) -> None:
+    """A batch ends neither within an update nor after the truncation that follows it."""
+    options = {"url": "postgresql://host/db", "before_updates": True, "max_records": size}
+    of = source(tmp_path, PostgresSource, **options)
+
+    async def run(journal: Journal) -> None:
+        made, transaction = table(of, journal), Transaction(1, "at 1", 1, None)
+        made.begin(transaction)
+        for n, key in enumerate("abc"):
+            await made.add_part(transaction, 3 * n + 1, Operation.UPDATE_BEFORE, {"k": key}, None)
+            await made.add_part(transaction, 3 * n + 2, Operation.UPDATE, {"k": key}, None)
+            made._number = 3 * n + 2
+            await made.truncate(transaction)
+        await made.flush()
+
+    with of.journal() as journal:
+        asyncio.run(run(journal))
+    found = batches(of)
+    assert [key for _, keys in found for key in keys] == [*"aabbcc"]
+    assert all(len(keys) % 2 == 0 for _, keys in found)
+    assert [truncates for truncates, keys in found if truncates or not keys] == [True] * 3
 
 
 @pytest.mark.parametrize("count", range(1, 9))

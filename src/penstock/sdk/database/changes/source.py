@@ -20,8 +20,8 @@ from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
-from penstock.sdk.replayable_source import Offset
 from penstock.sdk.retained_log import RetainedLog
+from penstock.sdk.source import Offset
 
 C = TypeVar("C", bound=ChangesOptions)
 
