@@ -238,6 +238,32 @@ def test_keys_and_values_that_are_not_sent(db: Any, changes: Any) -> None:
     assert letter.error.code == "unavailable-value" and 'column "big"' in letter.error.message
 
 
+def test_tables_of_one_slot_with_other_options(db: Any, changes: Any) -> None:
+    """A truncation of both tables is received for the one that applies it."""
+    for name in "tu":
+        db.execute(f"CREATE TABLE {name} (id int PRIMARY KEY)")
+        db.execute(f"INSERT INTO {name} VALUES (0)")
+    applied = changes("t", on_truncate="apply", process=True)
+    ignored = changes("u", state="u", on_truncate="ignore")
+    applied.others = [ignored]
+    applied.start()
+    applied.until(lambda: is_complete(applied) and is_complete(ignored))
+    db.execute("INSERT INTO t VALUES (1)")
+    db.execute("INSERT INTO u VALUES (1)")
+    db.execute("TRUNCATE t, u")
+    db.execute("INSERT INTO u VALUES (2)")
+    db.execute("INSERT INTO t VALUES (2)")
+    applied.until(lambda: (applied.received, ignored.received) == (4, 3))
+    assert read_truncations(applied.source.directory) == [2]
+    assert read_truncations(ignored.source.directory) == []
+    assert [*ignored.table()] == [(0,), (1,), (2,)]
+
+
+def is_complete(changes: Changes) -> bool:
+    progress = Progress.read(changes.source._reader)
+    return progress is not None and progress.chunk == DONE
+
+
 def test_rows_before_updates(db: Any, changes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     db.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     with pytest.raises(PenstockError) as identity:
@@ -668,7 +694,8 @@ def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: st
         f"Run ALTER PUBLICATION \"{schema}\" SET (publish = 'insert, update, delete, truncate')."
     )
     db.execute(f"ALTER PUBLICATION {schema} SET (publish = 'insert, update, delete')")
-    assert fails(changes(), "leaves out changes").hint == error.hint
+    truncations = fails(changes(), "leaves out truncations of the table")
+    assert truncations.hint == f"{str(error.hint)[:-1]}, or set on_truncate: ignore."
     error = fails(changes(on_truncate="ignore"), "leaves out changes")
     assert "publish_via_partition_root" in str(error.hint)
     db.execute(f"ALTER PUBLICATION {schema} SET (publish = 'insert, update, delete, truncate')")

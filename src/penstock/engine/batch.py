@@ -89,7 +89,10 @@ class BatchRunner:
                     # Rows that arrive after the end of the input.
                     return
                 self.observer.on_begin(self.query, number)
-                self._run(root, self._begin(number))
+                batch = self._begin(number)
+                self._run(root, batch)
+                if batch.truncates:
+                    self.observer.on_truncated(self.query, number)
                 self.storage.stage()
                 self.written = number
                 self.observer.on_end(self.query, number)

@@ -52,6 +52,9 @@ class BatchObserver(Protocol):
     def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
         """Handles the commit of the batch by a sink."""
 
+    def on_truncated(self, query: Query, number: int) -> None:
+        """Handles a batch before which all sinks have removed the rows of their targets."""
+
     def on_state(self, query: Query, rows: int, size: int) -> None:
         """Handles the state of updating transforms after the batch: its rows and its bytes."""
 

@@ -75,6 +75,10 @@ class BatchEvents:
         self.metrics.batch_reports.add(query.name, number, sink, rows, bad)
         self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
 
+    def on_truncated(self, query: Query, number: int) -> None:
+        """Handles a batch before which all sinks have removed the rows of their targets."""
+        self.log.warning("targets emptied", query=query.name, batch=number, sinks=[*query.sinks])
+
     def on_state(self, query: Query, rows: int, size: int) -> None:
         """Handles the state of updating transforms after a batch."""
         self.metrics.updating[query.name] = StateSize(rows, size)

@@ -112,6 +112,9 @@ class PreviewRun:
     def on_unknown_places(self, query: Query, number: int, error: Exception) -> None:
         pass
 
+    def on_truncated(self, query: Query, number: int) -> None:
+        pass
+
     def on_state(self, query: Query, rows: int, size: int) -> None:
         pass
 

@@ -270,6 +270,22 @@ def test_rejected_rows_are_found_among_others(path: str) -> None:
     assert run(path, "SELECT number FROM penstock_batches") == [(0,)]
 
 
+def test_a_truncation_that_a_rule_forbids(path: str) -> None:
+    run(
+        path,
+        "CREATE TABLE t (id BIGINT PRIMARY KEY)", "INSERT INTO t VALUES (1)",
+        "CREATE TABLE other (id BIGINT REFERENCES t)", "INSERT INTO other VALUES (1)",
+    )  # fmt: skip
+    made = sink(path)
+    made.prepare(pa.schema([("id", pa.int64())]))
+    with pytest.raises(
+        Permanent, match='the rows of the table "t": DuckDB rejects the st'
+    ) as caught:
+        made.commit(BatchId("q", 1, truncates=True), [])
+    assert "set on_truncate: ignore" in str(caught.value.hint)
+    assert run(path, "SELECT id FROM t") == [(1,)]
+
+
 @pytest.mark.slow
 def test_a_batch_is_written_once(path: str) -> None:
     rows = pa.record_batch({"id": [1, 2]})

@@ -20,6 +20,10 @@ FILE = {"type": "sqlite", "path": "shop.db", "mode": "upsert"}
 STEPS = {"type": "steps", "from": "texts", "window": {"size": 3, "slide": 2, "rest": "keep"},
          "steps": [{"type": "sql", "query": "SELECT 1 AS id FROM flow"}],
          "output": {"rows": "id INT"}, "operation_column": "_op", "primary_key": "id"}  # fmt: skip
+SERVER = {"type": "postgres", "url": "postgresql://host/copy", "mode": "upsert"}
+SUMS = {"type": "postgres_aggregate", "url": "postgresql://host/copy", "table": "landing",
+        "aggregate_table": "sums", "aggregates": {"total": {"function": "sum", "column": "n"}},
+        "mode": "upsert"}  # fmt: skip
 LARGE = {"type": "filter", "from": "orders", "where": "n > 1"}
 
 
@@ -38,17 +42,18 @@ def test_stateless_transforms_of_one_stream_lead_to_tables(tmp_path: Path) -> No
     joined["primary_key"] = "id"
     both = sql("SELECT * FROM large UNION ALL SELECT * FROM orders.few", primary_key="id")
     both["sql"] = both["sql"].replace("orders.few", "parts.few")
-    server = {"type": "postgres", "url": "postgresql://host/copy", "mode": "upsert"}
+    some = sql("SELECT o.id, o.n, o._op AS _op FROM orders o WHERE n > 1")
     plan = planned(
         tmp_path,
         document(
             sources={"lines": LINES, "names": names},
-            transforms={"parts": route, "joined": joined, "both": both},
+            transforms={"parts": route, "joined": joined, "both": both, "some": some},
             sinks={
-                "few": {**server, "from": "parts.few", "table": "orders"},
-                "many": {**server, "from": "parts.many", "table": "many"},
-                "first": {**server, "from": "orders", "table": "a.lines"},
-                "second": {**server, "from": "orders", "table": "b.lines"},
+                "few": {**SERVER, "from": "parts.few", "table": "orders"},
+                "many": {**SERVER, "from": "parts.many", "table": "many"},
+                "cased": {**SERVER, "from": "some", "table": "Many"},
+                "first": {**SERVER, "from": "orders", "table": "a.lines"},
+                "second": {**SERVER, "from": "orders", "table": "b.lines"},
                 "named": {**FILE, "from": "joined", "table": "named"},
                 "twice": {**FILE, "from": "both", "table": "twice"},
                 "lines_copy": {**FILE, "from": "lines", "table": "lines"},
@@ -71,7 +76,26 @@ def test_stateless_transforms_of_one_stream_lead_to_tables(tmp_path: Path) -> No
           "sinks": {"out": {**FILE, "from": "all", "table": "all"}}},
          'transform "all" (type: sql) merges rows of several streams'),
         ({"sinks": {"out": {**FILE, "from": "orders", "table": "by_n", "primary_key": "n"}}},
-         'transform "out_rows" (type: last_rows) keeps earlier rows in its state'),
+         'sink "out" (type: sqlite) has another primary key than its rows'),
+        ({"transforms": {"kept": sql("SELECT id, n, 'u' AS _op FROM orders")},
+          "sinks": {"out": {**FILE, "from": "kept", "table": "history"}}},
+         'transform "kept" (type: sql) computes the operations of its rows'),
+        ({"transforms": {"kept": {**sql("SELECT id, n, 'u' AS kind FROM large"),
+                                  "operation_column": "kind"}},
+          "sinks": {"out": {**FILE, "from": "kept", "table": "history"}}},
+         'transform "kept" (type: sql) computes the operations of its rows'),
+        ({"sources": {"lines": LINES},
+          "sinks": {"out": {**SERVER, "from": "orders", "table": "sums"},
+                    "sums": {**SUMS, "from": "lines"}}},
+         'sink "out" (type: postgres) has the table of sink "sums"'),
+        ({"sinks": {"out": {**SERVER, "from": "orders", "table": "public.orders",
+                            "url": "postgres://HOST:5432/shop"}}},
+         'sink "out" (type: postgres) has the table of source "orders"'),
+        ({"sources": {"lines": LINES},
+          "sinks": {"out": {**SERVER, "from": "orders", "table": "a"},
+                    "lines_copy": {**SERVER, "from": "lines", "table": "a",
+                                   "url": "postgresql://host:5432/copy"}}},
+         'sink "out" (type: postgres) has the table of sink "lines_copy"'),
         ({"transforms": {"seen": {"type": "dynamic_table", "column": "id",
                                   "sql": "SELECT id, _op FROM orders",
                                   "primary_key": "id"}}},
@@ -103,6 +127,7 @@ def test_targets_that_cannot_be_emptied(
     end = ', and source "orders" (type: postgres) has on_truncate: apply'
     assert error.message == problem + end
     assert error.hint is not None and 'on_truncate: fail or ignore on source "orders"' in error.hint
+    assert error.hint.endswith("the operation column and the primary key of the source.")
     sources = {**parts.get("sources", {}), "orders": {**ORDERS, "on_truncate": "ignore"}}
     planned(tmp_path, document(**{**parts, "sources": sources}))
 

@@ -423,6 +423,19 @@ def test_a_schema_begins_before_the_first_row_that_needs_it(receive: Any, tmp_pa
     assert (position, names) == (1, ["k", "v", "more"])
 
 
+def test_a_schema_whose_rows_a_power_failure_has_lost(receive: Any, tmp_path: Path) -> None:
+    """The rows that are received again have positions from the end of the journal."""
+    lost, wide = tmp_path / "lost", {**row("2"), "more": "x"}
+    with Journal(lost, COLUMNS, Bounds(flush=3600.0)) as journal:
+        log = [(10, [(INSERT, None, row("1"))]), (20, [(INSERT, None, wide)])]
+        with pytest.raises(Permanent, match="the end"):
+            asyncio.run(Receiver([Table(lost, journal, [])], log).run())
+        assert (journal.end, journal.position) == (0, 2)
+        (tmp_path / "schemas").write_bytes((lost / "schemas").read_bytes())
+    assert [record[1] for record in receive([], [(20, [(INSERT, None, wide)])])] == [wide]
+    assert [schema.position for schema in read_schemas(tmp_path)] == [0]
+
+
 def test_a_position_is_confirmed_when_all_tables_have_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

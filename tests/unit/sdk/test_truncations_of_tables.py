@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.mysql import MysqlSource
+from penstock.connectors.postgres import PostgresSource
 from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk import Context, Read
@@ -31,6 +32,8 @@ from penstock.sdk.operations import Operation, add_operation
 TRUNCATE = "truncate"
 LOG: list[list[str]] = [["a", "b"], ["c", TRUNCATE, "d"], [TRUNCATE], [TRUNCATE], ["a", "e"]]
 """Transactions with the keys that they insert, or truncations."""
+TRUNCATES = [False, False, False, True, False, True, True, False, False]
+"""Whether each record is a truncation."""
 
 
 class PartOfTable(Chunk):
@@ -62,10 +65,12 @@ class Table(TableReceiver):
         await self.flush()
 
 
-def source(directory: Path, **options: Any) -> TableChangesSource[Any]:
-    given = {"url": "mysql://host/db", "table": "t", "changes": True, "on_truncate": "apply"}
-    config = MysqlSource.config_type.model_validate({**given, **options})
-    made = MysqlSource.create(config, Context(state=directory))
+def source(
+    directory: Path, type_: Any = MysqlSource, url: str = "mysql://host/db", **options: Any
+) -> TableChangesSource[Any]:
+    given = {"url": url, "table": "t", "changes": True, "on_truncate": "apply"}
+    config = type_.config_type.model_validate({**given, **options})
+    made = type_.create(config, Context(state=directory))
     assert isinstance(made, TableChangesSource)
     made.columns = add_operation(pa.schema([("k", pa.string())]), made.operation_column)
     return made
@@ -112,12 +117,48 @@ def test_a_batch_ends_before_each_truncation(tmp_path: Path) -> None:
         (False, ["a", "b"]), (False, ["c"]), (True, ["d"]), (True, []), (True, ["a"]),
         (False, ["e"]),
     ]  # fmt: skip
-    assert [truncates for truncates, _ in batches(source(tmp_path, max_records=1))] == [
-        False, False, False, True, False, True, True, False, False,
-    ]  # fmt: skip
-    assert batches(source(tmp_path, on_truncate="ignore"))[1:] == [
-        (False, keys) for _, keys in truncated
-    ]
+    assert [truncates for truncates, _ in batches(source(tmp_path, max_records=1))] == TRUNCATES
+
+
+def test_a_truncation_is_appended_with_the_rows_after_it(tmp_path: Path) -> None:
+    of = source(tmp_path)
+
+    async def run(journal: Journal) -> None:
+        made, transaction = table(of, journal), Transaction(1, "at 1", "t1", None)
+        made.begin(transaction)
+        await made.change(transaction, Operation.INSERT, None, {"k": "a"})
+        await made.truncate(transaction)
+        assert journal.end == 1
+        await made.change(transaction, Operation.INSERT, None, {"k": "b"})
+        await made.flush()
+
+    with of.journal() as journal:
+        asyncio.run(run(journal))
+    assert batches(of) == [(False, ["a"]), (True, ["b"])]
+
+
+@pytest.mark.parametrize("size", [None, 1, 2, 3])
+def test_rows_before_updates(tmp_path: Path, size: int | None) -> None:
+    """A batch ends neither within an update nor after the truncation that follows it."""
+    options = {"url": "postgresql://host/db", "before_updates": True, "max_records": size}
+    of = source(tmp_path, PostgresSource, **options)
+
+    async def run(journal: Journal) -> None:
+        made, transaction = table(of, journal), Transaction(1, "at 1", 1, None)
+        made.begin(transaction)
+        for n, key in enumerate("abc"):
+            await made.add_part(transaction, 3 * n + 1, Operation.UPDATE_BEFORE, {"k": key}, None)
+            await made.add_part(transaction, 3 * n + 2, Operation.UPDATE, {"k": key}, None)
+            made._number = 3 * n + 2
+            await made.truncate(transaction)
+        await made.flush()
+
+    with of.journal() as journal:
+        asyncio.run(run(journal))
+    found = batches(of)
+    assert [key for _, keys in found for key in keys] == [*"aabbcc"]
+    assert all(len(keys) % 2 == 0 for _, keys in found)
+    assert [truncates for truncates, keys in found if truncates or not keys] == [True] * 3
 
 
 @pytest.mark.parametrize("count", range(1, 9))
@@ -191,6 +232,26 @@ def test_a_position_that_was_lost(tmp_path: Path) -> None:
     (of.directory / "truncations").unlink()
     with pytest.raises(StateError, match="truncation at record 6, where no batch begins"):
         batches(of)
+    assert [truncates for truncates, _ in batches(source(tmp_path, max_records=1))] == TRUNCATES
+
+
+def test_a_position_that_was_lost_at_the_start_of_a_segment(tmp_path: Path) -> None:
+    of, columns = source(tmp_path), journal_columns(tmp_path / "columns")
+    with Journal(of.directory, columns, Bounds(segment=1)) as journal:
+        asyncio.run(table(of, journal).receive(LOG))
+    (of.directory / "truncations").unlink()
+    with pytest.raises(StateError, match="where no batch begins"):
+        batches(of)
+
+
+def test_options_that_differ_from_those_of_the_journal(tmp_path: Path) -> None:
+    """A truncation in the journal that was not applied is an error, or skipped."""
+    receive(source(tmp_path), LOG)
+    with pytest.raises(Permanent, match='the table "t" was truncated at record 3;') as caught:
+        batches(source(tmp_path, on_truncate="fail"))
+    assert caught.value.code == "truncated"
+    skipped = batches(source(tmp_path, on_truncate="ignore"))
+    assert skipped == [(False, keys) for keys in (["a", "b", "c"], ["d"], [], ["a", "e"])]
 
 
 def test_positions_of_records_that_are_not_durable_yet(tmp_path: Path) -> None:
@@ -247,5 +308,5 @@ def test_other_payloads_are_no_truncations(tmp_path: Path) -> None:
         metadata = {"lsn": "", "snapshot": False, **Progress()._asdict()}
         asyncio.run(journal.append([Message(b"truncated more", metadata)]))
     read = Read()
-    rows = [r for b in of.read((0, 3), read) for r in b.column("k").to_pylist()]
+    rows = [r for b in of.read((0, 3, 0), read) for r in b.column("k").to_pylist()]
     assert rows == ["a"] and [bad.error.code for bad in read.bad] == ["not-json"]

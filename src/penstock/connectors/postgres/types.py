@@ -82,4 +82,4 @@ TYPES: TypeMap = PostgresTypes(
     ],
     json=r"jsonb?",
 )
-DIALECT = Dialect(TYPES, parameter="\0", max_name=63, name_unit="bytes")
+DIALECT = Dialect(TYPES, parameter="\0", max_name=63, name_unit="bytes", folds_names=False)

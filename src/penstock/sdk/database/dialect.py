@@ -36,6 +36,8 @@ class Dialect:
     max_name: int | None = None
     """The greatest length of a name, in bytes or in characters."""
     name_unit: Literal["bytes", "characters"] = "characters"
+    folds_names: bool = True
+    """Whether tables may be the same whose quoted names differ by case."""
 
     @property
     def system(self) -> str:

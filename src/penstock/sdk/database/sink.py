@@ -19,7 +19,10 @@ from penstock.sdk.sink import BatchId, Receipt, Writer
 REMOVED = -1
 """The writer in the ledger that has removed the rows before a batch, with `mode: replace` or after
 a truncation."""
-
+_KEEPS_ROWS = (
+    "Remove the rows or the rule that refer to the table, or set on_truncate: ignore to keep the "
+    "rows."
+)
 
 T = TypeVar("T", bound=DatabaseSinkConfig)
 
@@ -95,5 +98,5 @@ class DatabaseSink(TableSink[T], Generic[T]):
     def _remove_rows(self, connection: Connection, batch: BatchId) -> None:
         """Removes the rows before a batch, once."""
         if self.ledger.claim(connection, batch, REMOVED):
-            with self.without_rows("remove the rows of"):
+            with self.without_rows("remove the rows of", _KEEPS_ROWS if batch.truncates else None):
                 connection.execute(f"DELETE FROM {connection.dialect.table(self.table)}")

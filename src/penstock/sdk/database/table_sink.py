@@ -92,14 +92,15 @@ class TableSink(Sink[T], Generic[T]):
             connection.commit()
 
     @contextmanager
-    def without_rows(self, action: str) -> Iterator[None]:
+    def without_rows(self, action: str, hint: str | None = None) -> Iterator[None]:
         """Raises Permanent for a statement that is rejected in an action: it has no row."""
         try:
             yield
         except RecordError as error:
+            reason = error.message.replace("rejects the row", "rejects the statement")
             raise Permanent(
-                f'cannot {action} the table "{self.table}": {error.message}', code=error.code,
-            ) from error  # fmt: skip
+                f'cannot {action} the table "{self.table}": {reason}', code=error.code, hint=hint
+            ) from error
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger of a sink that has one. The default does nothing."""

@@ -27,6 +27,8 @@ class Search:
 
     def __init__(self, server: SearchServer, index: str, query: Query) -> None:
         self._server, self._index, self._query = server, index, query
+        self._largest = _MAX_PAGE
+        """The documents of a page of `nth` that the server has not rejected."""
 
     def query(self, conditions: Sequence[Query]) -> Query:
         """Returns the query with further conditions."""
@@ -63,13 +65,23 @@ class Search:
 
         Documents with the same values at the end of a page count as one.
         """
-        body = {"_source": False, "query": self.query(conditions), "sort": sort}
-        while hits := self.hits({**body, "size": min(number, _MAX_PAGE)}):
+        body: dict[str, Any] = {
+            "_source": False,
+            "query": self.query(conditions),
+            "sort": sort,
+            "track_total_hits": False,
+        }
+        while True:
+            requested = body["size"] = min(number, self._largest)
+            hits, _ = self._page(f"{index_path(self._index)}/_search", body)
+            if body["size"] < requested:
+                self._largest = body["size"]
+            if not hits:
+                return None
             number -= len(hits)
             if not number:
                 return hits[-1].sort
             body["search_after"] = hits[-1].sort
-        return None
 
     def pages(
         self, point_in_time: PointInTime, conditions: Sequence[Query], sort: Sequence[Query]

@@ -8,11 +8,12 @@ from enum import Enum
 from itertools import pairwise
 
 _TOKEN = re.compile(
-    r"/\*.*?\*/|--\s[^\n]*|#[^\n]*|`(?P<tick>(?:[^`]|``)*)`|\"(?P<quote>(?:[^\"]|\"\")*)\""
+    r"/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|--\s[^\n]*|#[^\n]*|`(?P<tick>(?:[^`]|``)*)`|\"(?P<quote>(?:[^\"]|\"\")*)\""
     r"|'(?:[^'\\]|''|\\.)*'|(?P<word>[\w$\u0080-\uffff]+)|(?P<mark>[^\s])",
     re.DOTALL,
 )
-_CHANGES_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD"})
+_CHANGES_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"})
+_REMOVES_PARTITION = ("TRUNCATE", "DROP", "EXCHANGE", "CONVERT")
 
 
 class Effect(Enum):
@@ -38,7 +39,7 @@ def effect_of(
 
     `database` is the current one of the statement. With `ignores_case` names may have another case.
     """
-    tokens = _tokens(statement)
+    tokens = _without_settings(_tokens(statement))
     if ignores_case:
         tokens = [(kind, text.lower()) for kind, text in tokens]
         database, table = database.lower(), (table[0].lower(), table[1].lower())
@@ -66,7 +67,9 @@ def effect_of(
 def _effect_on_table(first: str, words: Sequence[str]) -> Effect:
     if first == "ALTER":
         pairs = set(pairwise(words))
-        if {("TRUNCATE", "PARTITION"), ("DROP", "PARTITION"), ("EXCHANGE", "PARTITION")} & pairs:
+        if ("CONVERT", "TABLE") in pairs:  # one table becomes a partition of the other
+            return Effect.DROP
+        if {(verb, "PARTITION") for verb in _REMOVES_PARTITION} & pairs:
             return Effect.TRUNCATE_PART
         renames = [b for a, b in pairs if a == "RENAME"]
         others = ("COLUMN", "INDEX", "KEY")
@@ -79,6 +82,7 @@ def _effect_on_table(first: str, words: Sequence[str]) -> Effect:
 
 
 def _tokens(statement: str) -> list[tuple[str, str]]:
+    """Returns the words, names and marks of a statement, also within comments that are executed."""
     tokens = []
     for match in _TOKEN.finditer(statement):
         if match.lastgroup is not None:
@@ -87,6 +91,14 @@ def _tokens(statement: str) -> list[tuple[str, str]]:
             text = text.replace('""', '"') if match.lastgroup == "quote" else text
             tokens.append((match.lastgroup, text))
     return tokens
+
+
+def _without_settings(tokens: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns a statement without variables of MariaDB before it: `SET STATEMENT ... FOR`."""
+    words = [text.upper() if kind == "word" else "" for kind, text in tokens]
+    if words[:2] != ["SET", "STATEMENT"] or "FOR" not in words:
+        return tokens
+    return tokens[words.index("FOR") + 1 :]
 
 
 def _first_name(tokens: Sequence[tuple[str, str]], database: str) -> tuple[str, str]:

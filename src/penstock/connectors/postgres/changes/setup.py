@@ -240,17 +240,20 @@ class Replication:
         ((has_rows, truncates, is_named),) = connection.query(
             _OPERATIONS, (self.publication, quoted)
         )
-        is_whole = has_rows and (truncates or not self.truncations)
-        option = "publish = 'insert, update, delete, truncate'"
-        if is_whole:
+        lacks_truncations = self.truncations and not truncates
+        option, missing, other = "publish = 'insert, update, delete, truncate'", "changes", ""
+        if has_rows and lacks_truncations:
+            missing, other = "truncations", ", or set on_truncate: ignore"
+        elif has_rows:
             option = "publish_via_partition_root = true"
-        if is_whole and is_named:
-            return
+            if is_named:
+                return
         publication = connection.dialect.quote(self.publication)
         raise Permanent(
-            f'the publication "{self.publication}" leaves out changes of the table "{self.table}"',
+            f'the publication "{self.publication}" leaves out {missing} of the table '
+            f'"{self.table}"',
             code="incomplete-publication",
-            hint=f"Run ALTER PUBLICATION {publication} SET ({option}).",
+            hint=f"Run ALTER PUBLICATION {publication} SET ({option}){other}.",
         )
 
     def _create_publication(self, connection: PostgresConnection, *, resumes: bool) -> None:

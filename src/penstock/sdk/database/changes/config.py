@@ -41,9 +41,10 @@ class ChangesConfig(TableSourceConfig, ChangesOptions):
     of_rows: ClassVar[tuple[str, ...]] = ("query", *ChangesOptions.of_rows)
 
     on_truncate: OnTruncate = "fail"
-    """The action when the table is truncated. `ignore` keeps the rows in the targets. `apply`
-    removes all rows of the targets, which must be tables of databases with `mode: upsert`, without
-    stateful transforms between."""
+    """The action when the table is truncated. `ignore` keeps the rows in the targets, also after a
+    truncation that was received with `apply` and is not applied yet. `apply` removes all rows of
+    the targets, which must be tables of databases with `mode: upsert`, without stateful transforms
+    between."""
 
     def shared_options(self, pipeline: str) -> Mapping[str, Any]:
         """Returns options by which sources of changes of a pipeline share a connection."""

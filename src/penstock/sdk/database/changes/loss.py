@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from penstock.core.errors import Permanent
-from penstock.sdk.database.changes.rows import Transaction
 
 _MARK = b"lost "
 """The start of a record of the journal for lost changes. No payload of a change starts with it."""
@@ -20,12 +19,15 @@ class LostChanges(Permanent):
     end: tuple[int, str] | None = None
 
 
-def truncated_table(name: str, transaction: Transaction, *, is_part: bool = False) -> Permanent:
-    """Returns the error of a table whose rows, or those of partitions, were removed at once."""
+def truncated_table(name: str, at: str, *, is_part: bool = False) -> Permanent:
+    """Returns the error of a table whose rows, or those of partitions, were removed at once.
+
+    `at` is the position in the log or the journal.
+    """
     subject = f'a partition of the table "{name}"' if is_part else f'the table "{name}"'
     removes = "" if is_part else "on_truncate: apply to remove the rows of the targets, or "
     return Permanent(
-        f"{subject} was truncated at {transaction.lsn}; the rows that were removed are not known",
+        f"{subject} was truncated at {at}; the rows that were removed are not known",
         code="truncated",
         hint=f"Set {removes}on_truncate: ignore to keep these rows in the targets, or remove the "
         "state and the targets to read the table again.",

@@ -17,11 +17,11 @@ from penstock.sdk.database.changes.config import ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges, loss_message, loss_payload
 from penstock.sdk.database.changes.measuring import RetainedLogFile
 from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
-from penstock.sdk.database.changes.truncations import without_truncations
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
 from penstock.sdk.retained_log import RetainedLog
+from penstock.sdk.source import Offset
 
 C = TypeVar("C", bound=ChangesOptions)
 
@@ -125,8 +125,21 @@ class ChangesSource(ReceivingSource[C]):
         hidden = PROGRESS.names
         return pa.schema([field for field in super().metadata_schema() if field.name not in hidden])
 
-    def read(self, partition: tuple[int, int], read: Read) -> Iterator[pa.RecordBatch]:
-        for first, batch in self._reader.read(*partition):
+    def changes_only(self, messages: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        """Returns the messages that are changes, of a batch that begins at `start`."""
+        return messages
+
+    def partitions(  # type: ignore[override]
+        self, start: Offset, end: Offset
+    ) -> Sequence[tuple[int, int, int]]:
+        """Returns ranges of records, each with the start of the batch."""
+        return [(*part, start["position"]) for part in super().partitions(start, end)]
+
+    def read(  # type: ignore[override]
+        self, partition: tuple[int, int, int], read: Read
+    ) -> Iterator[pa.RecordBatch]:
+        begin, end, start = partition
+        for first, batch in self._reader.read(begin, end):
             count = batch.num_rows
             located = {
                 "payload": batch.column("payload"),
@@ -136,7 +149,7 @@ class ChangesSource(ReceivingSource[C]):
             others = {name: batch.column(name) for name in read.metadata if name not in located}
             rows = pa.record_batch({**located, **others})
             changes = reject_oversized(rows, batch.column("rejected_size"), read)
-            yield from self._decoded(without_truncations(changes, partition[0]), read)
+            yield from self._decoded(self.changes_only(changes, start), read)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         try:

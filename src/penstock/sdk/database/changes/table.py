@@ -145,12 +145,11 @@ class TableReceiver(ABC):
         if self.has(transaction, self._number):
             return
         if action == "fail" or is_part:
-            raise truncated_table(self.name, transaction, is_part=is_part)
+            raise truncated_table(self.name, transaction.lsn, is_part=is_part)
         await self.flush()
         self.truncations.add(self.journal.position)
         self.progress = Progress(transaction.position, self._number, self.progress.chunk)
         self._add(TRUNCATION, transaction)
-        await self.flush()
 
     def is_new(self, transaction: Transaction, number: int) -> bool:
         """Returns whether the journal lacks the change `number` of a transaction."""
@@ -269,7 +268,7 @@ class TableReceiver(ABC):
         changed = self.schemas.changed(columns, at)
         if changed is not None:
             await self.flush()
-            self.schemas.add(self.journal.position, changed)
+            self.schemas.add(self.journal.end, changed)
         self._followed = columns
 
     def operations(

@@ -13,6 +13,7 @@ from penstock.core.errors import DecodeError, OptionError
 from penstock.core.text import did_you_mean
 from penstock.sdk.database.changes.config import ChangesConfig
 from penstock.sdk.database.changes.evolution import evolve
+from penstock.sdk.database.changes.loss import truncated_table
 from penstock.sdk.database.changes.payloads import MANY, texts_of_payloads
 from penstock.sdk.database.changes.rows import Unsent, Value, changes_of_payloads
 from penstock.sdk.database.changes.schemas import (
@@ -23,7 +24,12 @@ from penstock.sdk.database.changes.schemas import (
     with_version,
 )
 from penstock.sdk.database.changes.source import ChangesSource
-from penstock.sdk.database.changes.truncations import TruncationWriter, read_truncations
+from penstock.sdk.database.changes.truncations import (
+    TruncationWriter,
+    is_truncation,
+    read_truncations,
+    without_truncations,
+)
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.names import TableName
 from penstock.sdk.database.types import without_declared
@@ -106,8 +112,16 @@ class TableChangesSource(ChangesSource[C]):
 
     def begins_truncated(self, start: Offset, end: Offset) -> bool:
         first = start["position"]
-        is_truncated = first < end["position"] and first in read_truncations(self.directory)
-        return self.truncates and is_truncated
+        if not self.truncates or first == end["position"]:
+            return False
+        ((_, record),) = self._reader.read(first, first + 1)
+        return is_truncation(record)
+
+    def changes_only(self, messages: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        changes = without_truncations(messages, start)
+        if self.config.on_truncate == "fail" and changes.num_rows < messages.num_rows:
+            raise truncated_table(self.relation, f"record {start}")
+        return changes
 
     def schema_change(self, start: Offset, end: Offset) -> Offset | None:
         later = self._later_schemas(end)

@@ -30,10 +30,16 @@ def read_truncations(directory: Path) -> list[int]:
         return []
 
 
-def without_truncations(messages: pa.RecordBatch, start: int) -> pa.RecordBatch:
-    """Returns the messages that are not truncations, of a range that begins at `start`.
+def is_truncation(record: pa.RecordBatch) -> bool:
+    """Returns whether the only record of a batch of the journal is a truncation."""
+    (payload,) = record.column("payload").to_pylist()
+    return bool(payload == TRUNCATION)
 
-    Raises StateError for a truncation within the range: its position was lost.
+
+def without_truncations(messages: pa.RecordBatch, start: int) -> pa.RecordBatch:
+    """Returns the messages that are not truncations, of a batch that begins at `start`.
+
+    Raises StateError for a truncation within the batch: its position was lost.
     """
     found = pc.equal(messages.column("payload"), TRUNCATION)
     if not found.true_count:
