@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from penstock.core.errors import PenstockError, Permanent
 from penstock.core.known_secrets import conceal
 from penstock.server.alerts.mail import send_mail
 from penstock.server.alerts.webhook import send_webhook
-from penstock.server.store.alerts import Alerts, Channel
+from penstock.server.store.alerts import Alerts, Channel, Message
 
 
 class Delivery:
@@ -17,21 +18,26 @@ class Delivery:
 
     def __init__(self, alerts: Alerts, url: str) -> None:
         self._alerts, self._url = alerts, url
+        self._sending = threading.Lock()
 
     def send_due(self) -> None:
         """Sends the messages that are due. A failure delays only its own message."""
-        for message in self._alerts.due():
-            channel = self._alerts.channel(message.channel)
-            if channel is None:
-                self._alerts.not_sent(message, "the channel was deleted", final=True)
-                continue
-            try:
-                self._send(channel, self._content(message.event, message.alert))
-            except PenstockError as error:
-                final = isinstance(error, Permanent)
-                self._alerts.not_sent(message, conceal(error.message), final=final)
-            else:
-                self._alerts.sent(message)
+        with self._sending:
+            for message in self._alerts.due():
+                self._send_message(message)
+
+    def _send_message(self, message: Message) -> None:
+        channel = self._alerts.channel(message.channel)
+        if channel is None:
+            self._alerts.not_sent(message, "the channel was deleted", final=True)
+            return
+        try:
+            self._send(channel, self._content(message.event, message.alert))
+        except PenstockError as error:
+            final = isinstance(error, Permanent)
+            self._alerts.not_sent(message, conceal(error.message), final=final)
+        else:
+            self._alerts.sent(message)
 
     def test(self, channel: Channel) -> None:
         """Sends a message of a test. Raises Transient or Permanent."""
