@@ -6,13 +6,12 @@ each item of a list.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from penstock.engine.catalyst.java_trees import sequence_of
+from penstock.engine.catalyst.java_trees import to_sequence
 
 _PLAIN = frozenset({bool, bytearray, bytes, float, int, str, type(None)})
 """Types of values that py4j passes as they are."""
@@ -33,7 +32,7 @@ def pass_sequences(session: SparkSession) -> None:
     """
     java: Any = session._jvm
     utils = java.PythonUtils
-    vars(utils)["toSeq"] = _Sequences(utils.toSeq).create
+    vars(utils)["toSeq"] = partial(to_sequence, utils.toSeq)
 
 
 class _Converters:
@@ -52,19 +51,3 @@ class _Converters:
 
     def _find(self, value: Any) -> Any:
         return next((each for each in self._converters if each.can_convert(value)), None)
-
-
-class _Sequences:
-    """Replacement of the method of PySpark that converts a list to a Scala sequence."""
-
-    def __init__(self, convert: Any) -> None:
-        self._convert = convert
-        self._empty = convert([])
-
-    def create(self, items: Sequence[Any]) -> Any:
-        """Returns the items as a Scala sequence."""
-        if not items:
-            return self._empty
-        if all(isinstance(each, JavaObject) for each in items):
-            return sequence_of(items)
-        return self._convert(items)

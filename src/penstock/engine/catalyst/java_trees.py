@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -70,6 +70,16 @@ def sequence_of(items: Sequence[JavaObject]) -> Any:
     """Returns Java objects, at least one, as a Scala sequence."""
     client: Any = vars(items[0])["_gateway_client"]
     return _trees(client).sequence(_ids(items))
+
+
+def to_sequence(convert: Callable[[list[Any]], Any], items: Sequence[Any]) -> Any:
+    """Returns Java objects, or values that py4j converts, as a Scala sequence.
+
+    `convert` is the method of PySpark, which takes a message for each item.
+    """
+    if items and all(isinstance(each, JavaObject) for each in items):
+        return sequence_of(items)
+    return convert([*items])
 
 
 def with_expressions(plan: Any, replaced: Sequence[tuple[Any, Any]]) -> Any:

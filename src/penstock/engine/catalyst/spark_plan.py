@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names, names_of_client
@@ -16,7 +15,7 @@ from penstock.engine.catalyst.java_trees import (
     expressions_of_class,
     items_of,
     parts_of,
-    sequence_of,
+    to_sequence,
     with_expressions,
 )
 
@@ -51,9 +50,7 @@ def class_name(node: Any) -> str:
 
 def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
     """Returns Java objects, or values that py4j converts, as a Scala sequence."""
-    if items and all(isinstance(each, JavaObject) for each in items):
-        return sequence_of(items)
-    return java.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+    return to_sequence(java.org.apache.spark.api.python.PythonUtils.toSeq, items)
 
 
 def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
