@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from unittest.mock import patch
 
 import pytest
@@ -32,14 +33,19 @@ def run_pytest(
 
 @contextmanager
 def _modules_of_this_process() -> Iterator[None]:
-    """Removes test modules that are imported in the context, and their directories."""
-    modules, path = {*sys.modules}, [*sys.path]
+    """Imports test modules anew in the context: those of a page may have names of ours."""
+    path, modules = [*sys.path], _remove_test_modules()
     try:
         yield
     finally:
         sys.path[:] = path
-        for name in {name for name in sys.modules if name.startswith("test_")} - modules:
-            del sys.modules[name]
+        _remove_test_modules()
+        sys.modules.update(modules)
+
+
+def _remove_test_modules() -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if name.startswith("test_")]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 class RunInThread:
