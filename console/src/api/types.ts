@@ -27,6 +27,7 @@ export interface Summary {
   dead_letters: number;
   share: string | null;
   ejected: string | null;
+  deletable: boolean;
 }
 export interface Problem {
   code: string;

@@ -36,7 +36,7 @@ export function Actions({ pipeline, errors }: Props) {
             </AskButton>
           </>
         )}
-        {!active && mayEdit && <DeletePipeline pipeline={pipeline} />}
+        {!active && mayEdit && pipeline.deletable && <DeletePipeline pipeline={pipeline} />}
         {!active && mayOperate && (
           <Button leftSection={<PlayIcon />} loading={busy("start")} disabled={invalid} aria-describedby={reason} onClick={run("start")}>
             Start

@@ -202,7 +202,7 @@ class Changes:
                 "the pipeline runs", code="still-running", hint="Stop the pipeline first."
             )
         file = Path(pipeline.file)
-        if not file.is_relative_to(self._settings.created) and os.path.lexists(file):
+        if not self._settings.is_deletable(file):
             raise UserError(
                 f"{file.name} is a file of the directory of the server", code="own-file",
                 hint="Remove the file; the pipeline then has none and can be deleted.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,10 @@ class Settings:
     def created(self) -> Path:
         """The directory of the pipelines that the API creates."""
         return self.data / "pipelines"
+
+    def is_deletable(self, file: Path) -> bool:
+        """Whether the API may delete a pipeline: it created the file, or there is no file."""
+        return file.is_relative_to(self.created) or not os.path.lexists(file)
 
     @property
     def permitted_paths(self) -> tuple[Path, ...]:

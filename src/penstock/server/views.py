@@ -29,7 +29,7 @@ class Summary:
 
     `active` is whether a run has the lock of the state directory. `share` is the name of the share
     in the file. `ejected` is the reason for which the pipeline runs alone nevertheless, and null in
-    its share.
+    its share. `deletable` is false for a file that the API did not create.
     """
 
     id: str
@@ -46,6 +46,7 @@ class Summary:
     active: bool
     share: str | None
     ejected: str | None
+    deletable: bool
 
 
 class Views:
@@ -176,6 +177,7 @@ class Views:
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
             sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0, running,
             entry.share if entry else None, EJECTED if pipeline.ejected else None,
+            self._settings.is_deletable(Path(pipeline.file)),
         )  # fmt: skip
 
     def _shown(self, file: str) -> str:

@@ -73,6 +73,8 @@ def test_pipelines_are_created_and_deleted(console: Console, pipeline_directory:
     assert console.post("pipelines", body, status=409)["errors"][0]["code"] == "existing-pipeline"
     for name in ("../cafe", "Cafe", "", "a/b", ".x"):
         console.post("pipelines", {**body, "name": name}, status=400 if name == "Cafe" else 422)
+    deletable = {each["name"]: each["deletable"] for each in console.get("pipelines")}
+    assert deletable == {"shop": False, "cafe": True}
     answer = console.client.delete(f"/api/v1/pipelines/{console.id()}")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "own-file")
     assert console.client.delete(f"/api/v1/pipelines/{created['id']}").status_code == 204

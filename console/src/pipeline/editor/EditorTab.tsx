@@ -110,16 +110,16 @@ export default function EditorTab({ detail }: { detail: Detail }) {
           </form>
         )}
       </section>
+      {plan.data && <PlanResult result={plan.data} />}
+      {plan.isError && <ApplyError error={plan.error} name={name} busy={false} onFresh={() => send(true)} />}
+      {apply.isError && <ApplyError error={apply.error} name={name} busy={apply.isPending} onFresh={() => send(true)} />}
+      {apply.data && <Notice tone="good" title={`Applied as version ${apply.data.number}`} role="status" />}
       {mayEdit && <EditorKeys />}
       {mayEdit && mayData && (
         <Suspense fallback={<Loading />}>
           <DraftPanels draft={{ path: pipelinePath(id), body: { text } }} nodes={check.last?.nodes ?? NO_NODES} valid={check.valid} letter={letter ? { id, letter } : undefined} />
         </Suspense>
       )}
-      {plan.data && <PlanResult result={plan.data} />}
-      {plan.isError && <ApplyError error={plan.error} name={name} busy={false} onFresh={() => send(true)} />}
-      {apply.isError && <ApplyError error={apply.error} name={name} busy={apply.isPending} onFresh={() => send(true)} />}
-      {apply.data && <Notice tone="good" title={`Applied as version ${apply.data.number}`} role="status" />}
     </Stack>
   );
 }
