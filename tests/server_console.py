@@ -53,15 +53,20 @@ class Console:
         return next(each["id"] for each in self.get("pipelines") if each["name"] == name)
 
     def health(self, name: str = "shop") -> dict[str, Any]:
-        health: dict[str, Any] = self.get(f"pipelines/{self.id(name)}")["health"]
+        pipelines = self.get("pipelines")
+        health: dict[str, Any] = next(p["health"] for p in pipelines if p["name"] == name)
         return health
 
     def await_health(self, *states: str, name: str = "shop") -> dict[str, Any]:
-        """Waits for one of the states of a pipeline."""
-        return wait_for(
-            lambda: found if (found := self.health(name))["state"] in states else None,
-            lambda: f"{name} is {self.health(name)}, not {states}",
-        )
+        """Waits for one of the states of a pipeline. Requests it once the server has it."""
+        id, views = self.id(name), self.server.parts.views
+
+        def found() -> dict[str, Any] | None:
+            if views.summary(id).health.state not in states:
+                return None
+            return health if (health := self.health(name))["state"] in states else None
+
+        return wait_for(found, lambda: f"{name} is {self.health(name)}, not {states}")
 
     @staticmethod
     def _content(response: Any) -> Any:
@@ -125,7 +130,7 @@ def static_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 OpenConsole = Callable[..., Console]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server_workers() -> Iterator[WorkerPool]:
     from penstock.server.workers.pool import WorkerPool
 
@@ -144,28 +149,33 @@ def open_console(server_settings: Settings, server_workers: WorkerPool) -> Itera
 @contextmanager
 def opening_consoles(settings: Settings, workers: WorkerPool) -> Iterator[OpenConsole]:
     """Yields a function that opens servers, one after the other. Stops all runs at the end."""
+    from anyio.from_thread import start_blocking_portal
     from fastapi.testclient import TestClient
 
     from penstock.server.api.application import make_application
     from penstock.server.server import TOKEN_FILE, open_server
 
-    with ExitStack() as stack:
+    consoles: list[Console] = []
+    with start_blocking_portal() as portal, ExitStack() as stack:
 
         def open_() -> Console:
             stack.pop_all().close()
             server = stack.enter_context(open_server(settings, Silent(), workers))
             app = make_application(server.parts)
             client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+            client.portal = portal
             token = (settings.data / TOKEN_FILE).read_text()
             client.headers["Authorization"] = f"Bearer {token}"
             wait_for(lambda: server.parts.views.ready, lambda: "the server is not ready")
-            return Console(server, client)
+            consoles.append(Console(server, client))
+            return consoles[-1]
 
         yield open_
-        console = open_()
-        for each in console.get("pipelines"):
+        console = consoles[-1] if consoles else open_()
+        pipelines = console.get("pipelines")
+        for each in pipelines:
             console.post(f"pipelines/{each['id']}/stop")
-        for each in console.get("pipelines"):
+        for each in pipelines:
             console.await_health(
                 "stopped", "failed", "complete", "crash-looping", "unknown", name=each["name"]
             )

@@ -107,11 +107,9 @@ def test_batches(source: pa.DataType) -> None:
         alone = [outcomes(array.slice(i, 1), target, leaf)[0] for i in range(len(array))]
         assert alone[-1] == "None", target
         good = [index for index, outcome in enumerate(alone) if outcome != "bad"]
-        for index in good:
-            pair = [index, random.choice(good)]
-            expected = [alone[each] for each in pair]
-            assert outcomes(array.take(pa.array(pair)), target, leaf) == expected, (target, leaf)
-        for indexes in good, [*range(len(array))], [*range(len(array))][::-1]:
+        mixed = random.sample(good, len(good))
+        pairs = [mixed[start : start + 2] for start in range(0, len(mixed), 2)]
+        for indexes in *pairs, good, random.sample(range(len(array)), len(array)):
             expected = [alone[each] for each in indexes]
             part = array.take(pa.array(indexes))
             assert outcomes(part, target, leaf) == expected, (target, leaf)

@@ -53,7 +53,7 @@ def check(array: pa.Array, values: Sequence[Decimal], type_: pa.DataType, leaf: 
     assert {failure.index for failure in decoded.failures} == set(range(len(values))) - {*expected}
 
 
-def generated(type_: pa.DataType, target: pa.DataType, count: int = 60) -> list[Decimal]:
+def generated(type_: pa.DataType, target: pa.DataType, count: int = 20) -> list[Decimal]:
     """Returns values of a decimal type with digits of all numbers, and those around its bounds.
 
     Each target has other values.
@@ -72,7 +72,7 @@ def texts(target: pa.DataType) -> list[str]:
     """Returns numbers in plain digits and with exponents, other ones for each target."""
     generator = random.Random(str(target))
     found = list(WRAPPED)
-    for _ in range(80):
+    for _ in range(30):
         digits = str(generator.randrange(10 ** generator.randint(1, 40)))
         point = generator.randint(0, len(digits))
         plain = f"{digits[:point] or '0'}.{digits[point:]}" if digits[point:] else digits
@@ -105,9 +105,9 @@ def test_texts(target: pa.DataType) -> None:
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_integers_and_floats(target: pa.DataType) -> None:
     generator = random.Random(str(target))
-    integers = [generator.randrange(2 ** generator.randint(1, 63)) for _ in range(80)]
+    integers = [generator.randrange(2 ** generator.randint(1, 63)) for _ in range(30)]
     check(pa.array(integers, pa.int64()), [Decimal(value) for value in integers], target)
-    floats = [generator.uniform(-1, 1) * 10.0 ** generator.randint(-30, 15) for _ in range(80)]
+    floats = [generator.uniform(-1, 1) * 10.0 ** generator.randint(-30, 15) for _ in range(30)]
     floats += [float(value) * 10.0 ** generator.randint(0, 60) for value in integers]
     floats += [float(text) for text in WRAPPED]
     exact = [Decimal(value) if value == int(value) else Decimal(repr(value)) for value in floats]

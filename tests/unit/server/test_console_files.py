@@ -20,19 +20,21 @@ from penstock.server.settings import Settings
 SCRIPT = b"console.log('x')\n" * 50
 
 
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A server with a built console. No route of the console needs the other parts."""
-    static = tmp_path / "static"
+    directory = tmp_path_factory.mktemp("server")
+    static = directory / "static"
     (static / "assets").mkdir(parents=True)
     (static / "index.html").write_text("<title>page</title>")
     (static / "manifest.json").write_text("{}")
     (static / "assets" / "index-1a2b.js").write_bytes(SCRIPT)
     (static / "assets" / "index-1a2b.js.gz").write_bytes(gzip.compress(SCRIPT))
     (static / "assets" / "logo-3c4d.svg").write_text("<svg/>")
-    monkeypatch.setattr(routes, "built_assets", lambda: load_assets(static))
-    with _client(tmp_path) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "built_assets", lambda: load_assets(static))
+        with _client(directory) as client:
+            yield client
 
 
 def _client(directory: Path) -> TestClient:

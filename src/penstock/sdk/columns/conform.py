@@ -138,6 +138,8 @@ class WrongType(pa.ArrowInvalid):  # type: ignore[misc]
     @property
     def index(self) -> int | None:
         """The index of the first value that cannot be converted."""
+        if len(self.array) == 1:
+            return 0
         for index in range(len(self.array)):
             try:
                 self.leaf(self.array.slice(index, 1), self.type)
