@@ -54,8 +54,7 @@ class Console:
         return next(each["id"] for each in self.get("pipelines") if each["name"] == name)
 
     def health(self, name: str = "shop") -> dict[str, Any]:
-        health: dict[str, Any] = self.get(f"pipelines/{self.id(name)}")["health"]
-        return health
+        return next(each["health"] for each in self.get("pipelines") if each["name"] == name)
 
     def await_health(self, *states: str, name: str = "shop") -> dict[str, Any]:
         """Waits for one of the states of a pipeline."""
@@ -74,7 +73,7 @@ def wait_for(found: Callable[[], Any], report: Callable[[], str], seconds: float
     deadline = time.monotonic() + seconds
     while not (value := found()):
         assert time.monotonic() < deadline, report()
-        time.sleep(0.05)
+        time.sleep(0.1)
     return value
 
 
@@ -146,6 +145,7 @@ def open_console(server_settings: Settings, server_workers: WorkerPool) -> Itera
 @contextmanager
 def opening_consoles(settings: Settings, workers: WorkerPool) -> Iterator[OpenConsole]:
     """Yields a function that opens servers, one after the other. Stops all runs at the end."""
+    from anyio.from_thread import start_blocking_portal
     from argon2 import PasswordHasher
     from argon2.profiles import CHEAPEST
     from fastapi.testclient import TestClient
@@ -155,13 +155,18 @@ def opening_consoles(settings: Settings, workers: WorkerPool) -> Iterator[OpenCo
     from penstock.server.store import accounts
 
     quick = PasswordHasher.from_parameters(CHEAPEST)  # others take 0.2 s for each password
-    with patch.object(accounts, "_HASHER", quick), ExitStack() as stack:
+    with (
+        patch.object(accounts, "_HASHER", quick),
+        start_blocking_portal() as portal,  # a client has a thread for each request otherwise
+        ExitStack() as stack,
+    ):
 
         def open_() -> Console:
             stack.pop_all().close()
             server = stack.enter_context(open_server(settings, Silent(), workers))
             app = make_application(server.parts)
             client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+            client.portal = portal
             token = (settings.data / TOKEN_FILE).read_text()
             client.headers["Authorization"] = f"Bearer {token}"
             wait_for(lambda: server.parts.views.ready, lambda: "the server is not ready")
