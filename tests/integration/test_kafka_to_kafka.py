@@ -39,11 +39,11 @@ sources:
     topic: NAME-in
     schema: id LONG NOT NULL
     metadata: [partition, offset]
-    max_records: 200
+    max_records: 400
 transforms:
   doubled:
     type: sql
-    sql: SELECT id, 2 * id AS twice, partition, offset, 100 / (id % 400) AS share FROM clicks
+    sql: SELECT id, 2 * id AS twice, partition, offset, 100 / (id % 1000) AS share FROM clicks
 sinks:
   out:
     type: kafka
@@ -57,7 +57,7 @@ dead_letter:
   connection: cluster
   topic: NAME-dead
 """
-TOTAL = 800
+TOTAL = 2000
 
 
 class Place:
@@ -129,7 +129,7 @@ def test_stopped_and_resumed(place: Place, delivery: str) -> None:
     assert place.run(file, until="caught_up").ending == "caught_up"
 
     found = rows(place.broker, place.topic("out"))
-    bad = {0, 400, 800}
+    bad = {0, 1000, 2000}
     assert Counter(row["id"] for row in found) == Counter({*range(TOTAL + 10)} - bad)
     assert all(row["twice"] == 2 * row["id"] for row in found)
     dead_letters = place.dead_letters()
@@ -168,7 +168,7 @@ def test_a_replayed_dead_letter_does_not_hide_what_comes_after(place: Place) -> 
     file = place.write("exactly_once")
     file.write_text(file.read_text().split("dead_letter:")[0])
     assert place.run(file, until="caught_up").exit_code == 0
-    file.write_text(file.read_text().replace("(id % 400)", "(id % 400 + 1)"))
+    file.write_text(file.read_text().replace("(id % 1000)", "(id % 1000 + 1)"))
     replayed = PipelineControl.of(app.plan(file)).replay(spark=place.spark.newSession())
     assert (replayed.replayed, replayed.failed) == (1, 0)
     put(place.broker, place.topic("in"), *numbered(6, 8))
