@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from penstock.sdk import Operation
 
 _NUMBER = "_penstock_number"
-_REMOVED = str(Operation.DELETE), str(Operation.UPDATE_BEFORE)
+_REMOVED = [str(Operation.DELETE), str(Operation.UPDATE_BEFORE)]
 
 
 def apply_changes(
