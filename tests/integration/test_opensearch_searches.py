@@ -85,7 +85,7 @@ def ordered(opensearch: Opensearch) -> str:
     fields = {kind: {"type": kind} for kind in ORDERS}
     documents = [
         {"n": n % 3 // 2, "place": n, **{kind: value(n // 3) for kind, value in ORDERS.items()}}
-        for n in range(90)
+        for n in range(150)
     ]
     random.Random(1).shuffle(documents)
     # More shards than are searched at once: the later ones know results of the earlier ones.
@@ -104,11 +104,11 @@ def test_batches_and_pages(
     batches = read_batches(opensearch, ordered, cursor_columns=[kind, "n"], max_records=25)
     found = [[(each["place"] // 3, each["n"]) for _, each in batch] for batch in batches]
     places = [place for batch in found for place in batch]
-    assert places == sorted((n // 3, n % 3 // 2) for n in range(90))
+    assert places == sorted((n // 3, n % 3 // 2) for n in range(150))
     assert len(batches) > 2 and all(25 <= len(batch) <= 40 for batch in batches[:-1])
     assert all(before[-1] < after[0] for before, after in pairwise(found))
     ids = {id_ for batch in batches for id_, _ in batch}
-    assert len(ids) == 90
+    assert len(ids) == 150
     assert open_searches(opensearch) <= before
 
 
