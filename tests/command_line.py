@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +43,7 @@ class CommandLine:
             redirect_stdout(out), redirect_stderr(err), spark,
         ):  # fmt: skip
             try:
-                code = main(words)
+                code = copy_context().run(main, words)  # a dialect is chosen for this call only
             except SystemExit as exit:
                 code = int(exit.code or 0)
         return subprocess.CompletedProcess(["penstock", *words], code, _text(out), _text(err))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
@@ -132,6 +133,7 @@ OpenConsole = Callable[..., Console]
 
 @pytest.fixture(scope="session")
 def server_workers() -> Iterator[WorkerPool]:
+    """A worker of all servers: its start takes as long as many requests."""
     from penstock.server.workers.pool import WorkerPool
 
     pool = WorkerPool(1, os.environ)
@@ -150,13 +152,21 @@ def open_console(server_settings: Settings, server_workers: WorkerPool) -> Itera
 def opening_consoles(settings: Settings, workers: WorkerPool) -> Iterator[OpenConsole]:
     """Yields a function that opens servers, one after the other. Stops all runs at the end."""
     from anyio.from_thread import start_blocking_portal
+    from argon2 import PasswordHasher
+    from argon2.profiles import CHEAPEST
     from fastapi.testclient import TestClient
 
     from penstock.server.api.application import make_application
     from penstock.server.server import TOKEN_FILE, open_server
+    from penstock.server.store import accounts
 
     consoles: list[Console] = []
-    with start_blocking_portal() as portal, ExitStack() as stack:
+    quick = PasswordHasher.from_parameters(CHEAPEST)  # others take 0.2 s for each password
+    with (
+        patch.object(accounts, "_HASHER", quick),
+        start_blocking_portal() as portal,  # a client has a thread for each request otherwise
+        ExitStack() as stack,
+    ):
 
         def open_() -> Console:
             stack.pop_all().close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,20 @@ sinks:
 """
 
 
-@pytest.fixture
-def orders(tmp_path: Path, penstock_spark: SparkSession) -> Place:
-    """Returns a pipeline after a run with two dead letters, of the orders 2 and 4."""
-    place = Place(tmp_path, penstock_spark)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSession) -> Path:
+    """Returns the directory of a run with two dead letters, of the orders 2 and 4."""
+    place = Place(tmp_path_factory.mktemp("finished"), penstock_spark)
     place.give("a", order(1), order(2, n=0), order(3), order(4, n=0))
     assert place.run(ORDERS, DIVIDE, TWO_SINKS).ending == "complete"
-    return place
+    return place.root
+
+
+@pytest.fixture
+def orders(tmp_path: Path, finished: Path, penstock_spark: SparkSession) -> Place:
+    """Returns a copy of the pipeline and its state after that run."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return Place(tmp_path, penstock_spark)
 
 
 def replay(place: Place, *parts: str, select: set[str] | None = None) -> ReplayResult:

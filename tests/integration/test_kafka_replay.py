@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 WRITERS = 3
 KEYS = [f"key-{number}" for number in range(12)]
-ROWS = 6_000
+ROWS = 1_200
 PAYLOADS = [json.dumps({"id": ROWS + number, "key": KEYS[0]}).encode() for number in range(30)]
 PIPELINE = """\
 name: replay

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pipelines import Row, Workspace, dump
 
-from penstock.connectors import memory
 from penstock.engine.checkpoints.offset_log import OffsetLog, last_number
 from penstock.engine.checkpoints.state_partitions import StatePartitions
 from penstock.engine.checkpoints.state_store import StateStore
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.spark
 
 MOVED = "state moved to RocksDB"
 UNTIL = "caught_up"
-FIRST, FILES = 2, 5
-"""The number of files of the first run and of all runs: a batch follows each move."""
+FILES = 3
+"""The number of files of all runs: a batch of each."""
 SOURCES = """\
 name: p
 runtime: {partitions: 2}
@@ -75,16 +75,16 @@ TOTALS = f"transforms:\n  totals: {{type: sql, sql: {json.dumps(NESTED)}}}\n"
 TOTALS_SINK = "sinks:\n  totals_out: {type: memory, from: totals, mode: upsert}\n"
 
 
-def minute(value: int) -> str:
-    return f"2026-03-01T{value // 60:02}:{value % 60:02}:00Z"
+def time_of(minute: int) -> datetime:
+    return datetime(2026, 3, 1, minute // 60, minute % 60, tzinfo=UTC)
 
 
 def put(workspace: Workspace, first: int, last: int) -> None:
     """Writes the files of these numbers, each with an hour of orders and payments."""
     for number in range(first, last):
         ids = range(number * 12, number * 12 + 12)
-        orders = [{"id": i, "city": "abcdefg"[i % 7], "at": minute(i * 5)} for i in ids]
-        payments = [{"order_id": i, "paid": minute(i * 5 + 7)} for i in ids if i % 3]
+        orders = [{"id": i, "city": "abcdefg"[i % 7], "at": time_of(i * 5)} for i in ids]
+        payments = [{"order_id": i, "paid": time_of(i * 5 + 7)} for i in ids if i % 3]
         workspace.put(f"payments/{number}.jsonl", map(dump, payments))
         workspace.put(f"orders/{number}.jsonl", map(dump, orders))
 
@@ -106,37 +106,40 @@ def events(handle: RunHandle, name: str) -> list[Mapping[str, Any]]:
     return [event.facts for event in handle.events() if event.name == name]
 
 
-@pytest.fixture(scope="module")
-def expected(
-    tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSession
-) -> dict[str, list[Row]]:
-    """The results of a run whose state stays in memory."""
-    workspace = Workspace(tmp_path_factory.mktemp("expected"), penstock_spark)
-    put(workspace, 0, FILES)
-    workspace.run(
-        PIPELINE.replace("partitions: 2", "partitions: 2, state_store: memory"), until=UNTIL
-    )
-    assert in_memory(workspace) == {True}
-    return results(workspace)
+def expected() -> dict[str, list[Row]]:
+    """Returns the results of all files. The watermark of the orders is 02:45."""
+    orders = [{"id": i, "city": "abcdefg"[i % 7], "at": time_of(i * 5)} for i in range(FILES * 12)]
+    groups = [
+        [i for i in range(h * 12, h * 12 + 12) if i % 7 == c] for h in range(2) for c in range(7)
+    ]
+    found: dict[str, list[Row]] = {
+        "hourly": [{"hour": time_of(ids[0] // 12 * 60), "city": orders[ids[0]]["city"],
+                    "n": len(ids), "ids": ids} for ids in groups],
+        "sessions": [{"start": each["at"], "city": each["city"], "n": 1} for each in orders[:30]],
+        "paid": [{"id": i, "city": each["city"], "paid": time_of(i * 5 + 7) if i % 3 else None}
+                 for i, each in enumerate(orders) if i % 3 or i < 27],
+        "cities": orders[:7],
+        "recent": [each for i, each in enumerate(orders) if i // 7 % 2 == 0],
+    }  # fmt: skip
+    return {f"{name}_out": sorted(rows, key=str) for name, rows in found.items()}
 
 
 def test_state_moves_after_a_failed_move(
-    workspace: Workspace, expected: dict[str, list[Row]], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crash after the files of RocksDB are complete, and before Spark reads them."""
 
     def crash(*_: object) -> None:
         raise OSError("no space left")
 
-    memory.clear()
     monkeypatch.setattr(state_stores, "HEAP_SHARE", 1e-9)
-    put(workspace, 0, FIRST)
+    put(workspace, 0, 1)
     with monkeypatch.context() as crashing:
         crashing.setattr(OffsetLog, "replace_setting", crash)
         handle = workspace.start(PIPELINE, until=UNTIL)
         assert events(handle, "state stays in memory")
     assert in_memory(workspace) == {True}
-    put(workspace, FIRST, FILES)
+    put(workspace, 1, FILES)
     check = StateStores.check
 
     begun: list[str] = []
@@ -168,15 +171,12 @@ def test_state_moves_after_a_failed_move(
     assert {move["query"] for move in moves} == set(NAMES)
     assert any(move["rows"] > 0 for move in moves)
     assert in_memory(workspace) == {False}
-    assert results(workspace) == expected
+    assert results(workspace) == expected()
 
 
-def test_state_is_repartitioned(
-    workspace: Workspace, expected: dict[str, list[Row]], penstock_spark: SparkSession
-) -> None:
+def test_state_is_repartitioned(workspace: Workspace, penstock_spark: SparkSession) -> None:
     """One query was killed in an earlier repartitioning, and another one in a batch."""
-    memory.clear()
-    put(workspace, 0, FIRST)
+    put(workspace, 0, 2)
     pipeline = PIPELINE.replace("transforms:\n", TOTALS).replace("sinks:\n", TOTALS_SINK)
     rocksdb = pipeline.replace("partitions: 2", "partitions: 2, state_store: rocksdb")
     workspace.run(rocksdb, until=UNTIL)
@@ -186,15 +186,15 @@ def test_state_is_repartitioned(
     (checkpoints / f"hourly/commits/{hourly.committed}").unlink()
     (sessions / f"{last_number(sessions)}").unlink()
     assert hourly.interrupted
-    put(workspace, FIRST, FILES)
+    put(workspace, 2, FILES)
     handle = workspace.start(pipeline.replace("partitions: 2", "partitions: 3"), until=UNTIL)
     found = events(handle, "state repartitioned")
     done = [(each["query"], each["before"], each["partitions"]) for each in found]
     others = [(name, 2, 3) for name in ("cities", "orders_changes", "paid", "recent", "sessions")]
     assert sorted(done) == sorted([("hourly", 4, 4), ("hourly", 4, 3), *others])
-    assert results(workspace) == expected
+    assert results(workspace) == expected()
     totals = {row["n"]: row["cities"] for row in workspace.result("totals_out").to_dicts()}
-    assert totals == {8: 3, 9: 4}
+    assert totals == {5: 6, 6: 1}
     for path in checkpoints.iterdir():
         assert StatePartitions(path).number == 3
         assert path.name == "orders_changes" or (path / "state/0/2").exists()

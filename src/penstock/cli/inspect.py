@@ -18,6 +18,7 @@ from penstock.cli.options import (
     with_functions,
 )
 from penstock.cli.printing import print_json, print_warnings
+from penstock.core.deferred_pandas import defer_pandas
 from penstock.core.error_report import format_error, to_dicts
 from penstock.core.errors import PlanError, UserError
 from penstock.core.text import did_you_mean, plural
@@ -76,6 +77,7 @@ def inspect(
         raise UserError(f"--rows: expected at least 1, found {rows}", code="usage")
     printer = _Printer()
     on_rows = None if json or plan.bounded else printer
+    defer_pandas()
     preview = app.preview(plan, [node], rows=rows, timeout=timeout, on_rows=on_rows)
     table = preview.tables.get(node)
     errors = to_dicts(preview.error) if preview.error else []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from penstock.cli.options import Overrides
+from penstock.core.deferred_pandas import defer_pandas
 from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
     from penstock.cli.shell.shell import Shell
     from penstock.engine.workers.scratch import Scratch
 
+    defer_pandas()
     with closing(Scratch()) as scratch:
         shell = Shell(Future(), scratch.path, overrides)
         for file in files:

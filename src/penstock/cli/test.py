@@ -19,6 +19,7 @@ from penstock.cli.options import (
     Strict,
     with_functions,
 )
+from penstock.core.deferred_pandas import defer_pandas
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, UserError
 
@@ -92,6 +93,7 @@ def test(
     results: list[Result] = []
     began = time.perf_counter()
     if selected:
+        defer_pandas()
         packages = sorted({name for c in selected for name in c.plan.spec.runtime.packages})
         with case_session(packages) as spark:
             results = _print_results((c.run(spark) for c in selected), quiet=json)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from penstock.sdk import Operation
 
 _NUMBER = "_penstock_number"
-_REMOVED = pa.array([str(Operation.DELETE), str(Operation.UPDATE_BEFORE)])
+_REMOVED = [str(Operation.DELETE), str(Operation.UPDATE_BEFORE)]
 
 
 def apply_changes(
@@ -24,7 +24,7 @@ def apply_changes(
     removes = pa.repeat(pa.scalar(False), len(rows) + len(changes))
     if operation is not None:
         values = changes.column(operation).cast(pa.string())
-        removed = pc.is_in(values, value_set=_REMOVED).combine_chunks()
+        removed = pc.is_in(values, value_set=pa.array(_REMOVED)).combine_chunks()
         removes = pa.concat_arrays([pa.repeat(pa.scalar(False), len(rows)), removed])
         changes = changes.drop_columns([operation])
     table = pa.concat_tables([rows, changes.cast(rows.schema)])

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from pydantic_core import to_json
 
+from penstock.core.deferred_pandas import defer_pandas
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import Bug, PenstockError, flatten_errors
 from penstock.core.known_secrets import conceal, forget_secrets
@@ -32,6 +33,7 @@ from penstock.spec.documents.files import unsaved
 def main() -> None:
     """Performs requests until the end of the input. Output of user code goes to standard error."""
     limit_data()
+    defer_pandas()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
