@@ -110,9 +110,8 @@ def test_rows_of_open_windows_are_not_counted(tmp_path: Path, penstock_spark: Sp
         for number, (name, (sql, _)) in enumerate(queries.items())
     )
     script.write_text(SCRIPT + tables)
-    for number in range(2):
-        put(tmp_path, "t", number, rows[12 * number : 12 * number + 12])
-    put(tmp_path, "t", 2, [CLOSING])
+    put(tmp_path, "t", 0, rows)
+    put(tmp_path, "t", 1, [CLOSING])
     run(script, penstock_spark)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (id INT, k TEXT, x INT, ts TIMESTAMP)")

@@ -213,7 +213,7 @@ def _plain(value: Any) -> Any:
     return value.timestamp() if isinstance(value, datetime) else value
 
 
-DIVISION = (5, 2)
+DIVISION = (4, 2)
 """The number of files of a stream, and of files in a batch. Files have random lengths."""
 MORE_DIVISIONS = ((1, 1), (5, 1), (7, 3))
 

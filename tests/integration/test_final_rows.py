@@ -106,28 +106,14 @@ sinks:
 """
 
 
-def test_final_rows_of_several_sources_are_written_once(place: Place) -> None:
-    (place.directory / "p.yaml").write_text(SEVERAL)
-    (place.directory / "vips").mkdir()
-    (place.directory / "vips" / "0.csv").write_text("customer\nann\n")
-    place.run()
-    expected = [{"customer": "ann", "total": 5}, {"customer": "none", "total": 4}]
-    assert place.rows() == expected
-    for number, commits in enumerate((False, True), 1):
-        lose(place, commits=commits)
-        place.add("customer,price\nann,100\n")
-        (place.directory / "vips" / f"{number}.csv").write_text("customer\nbob\n")
-        assert place.run().ending == "complete"
-        assert place.rows() == expected
-
-
-def test_a_failed_write_of_final_rows_is_repeated(
+def test_final_rows_of_several_sources_are_written_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sink has the rows and the commit of the batch fails: a crash before the commit log."""
+    """Also after a failure between the write and the commit log, and after the loss of the log."""
     (place.directory / "p.yaml").write_text(SEVERAL)
     (place.directory / "vips").mkdir()
     (place.directory / "vips" / "0.csv").write_text("customer\nann\n")
+    expected = [{"customer": "ann", "total": 5}, {"customer": "none", "total": 4}]
 
     def kill(_: BatchEvents, query: Query, __: int) -> None:
         if query.name == "totals":
@@ -136,9 +122,13 @@ def test_a_failed_write_of_final_rows_is_repeated(
     with monkeypatch.context() as patch:
         patch.setattr(BatchEvents, "on_end", kill)
         assert place.run().ending == "failed"
-    (place.directory / "vips" / "1.csv").write_text("customer\nbob\n")
-    assert place.run().ending == "complete"
-    assert place.rows() == [{"customer": "ann", "total": 5}, {"customer": "none", "total": 4}]
+    for number, commits in enumerate((None, False, True), 1):
+        if commits is not None:
+            lose(place, commits=commits)
+            place.add("customer,price\nann,100\n")
+        (place.directory / "vips" / f"{number}.csv").write_text("customer\nbob\n")
+        assert place.run().ending == "complete"
+        assert place.rows() == expected
 
 
 def test_a_global_aggregate_of_empty_input_has_its_row(place: Place) -> None:
@@ -155,7 +145,8 @@ def test_a_global_aggregate_of_empty_input_has_its_row(place: Place) -> None:
 
 WINDOWS = """\
 CREATE TABLE clicks (user_name TEXT, at TIMESTAMP NOT NULL, WATERMARK FOR at)
-WITH (connector = 'files', path = 'clicks/*.jsonl', format = 'json', watch = true);
+WITH (connector = 'files', path = 'clicks/*.jsonl', format = 'json', 'order' = 'name',
+  max_files = 1, watch = true);
 CREATE TABLE busiest (user_name TEXT, clicks BIGINT, minutes BIGINT)
 WITH (connector = 'files', path = 'busiest', format = 'debezium_json');
 INSERT INTO busiest
@@ -173,7 +164,8 @@ def test_groups_of_windows_are_groups_of_complete_windows(cli: CommandLine, tmp_
     for number, time in enumerate(("10:00:00", "10:10:00", "10:20:00", "10:00:05")):
         row = {"user_name": "ann", "at": f"2026-01-01T{time}Z"}
         (tmp_path / f"clicks/{number}.jsonl").write_text(json.dumps(row) + "\n")
-        assert cli(tmp_path, "run", "p.sql", "--until-caught-up").returncode == 0
+        if number % 2:
+            assert cli(tmp_path, "run", "p.sql", "--until-caught-up").returncode == 0
     parts = sorted((tmp_path / "busiest").glob("part-*"))
     changes = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
     assert [(change["op"], *change["after"].values()) for change in changes] == [

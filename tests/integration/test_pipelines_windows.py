@@ -43,8 +43,8 @@ def test_logs_parsed_in_sql_and_windowed_by_the_parsed_time(workspace: Workspace
         method, status = chance.choice(["GET", "POST"]), chance.choice([200, 404, 503])
         lines.append(f'10.0.0.1 - - [{time}] "{method} /a" {status} {chance.randrange(5000)}')
     broken = ['10.0.0.1 - - [yesterday] "GET /a" 200 17', "Segmentation fault (core dumped)"]
-    for number in range(3):
-        part = [*lines[200 * number : 200 * number + 200]]
+    for number in range(2):
+        part = [*lines[300 * number : 300 * number + 300]]
         part[100:100] = broken[number : number + 1]
         workspace.put(f"logs/{number}.log", part)
     assert workspace.run(LOGS).ending == "complete"
@@ -100,7 +100,7 @@ def test_session_windows(workspace: Workspace) -> None:
         }
         for number in range(600)
     ]
-    workspace.put_rows("clicks", rows)
+    workspace.put_rows("clicks", rows, files=2)
     assert workspace.run(SESSIONS).ending == "complete"
     gap = pl.duration(minutes=5)
     sessions = (
@@ -164,8 +164,8 @@ def test_outer_join_of_two_streams_within_15_minutes(workspace: Workspace) -> No
     ]
     payments += [{"order_id": 1000 + n, "paid": at(60 * n), "amount": n} for n in range(20)]
     payments.sort(key=lambda payment: payment["paid"])
-    workspace.put_rows("orders", orders)
-    workspace.put_rows("payments", payments)
+    workspace.put_rows("orders", orders, files=2)
+    workspace.put_rows("payments", payments, files=2)
     assert workspace.run(PAYMENTS).ending == "complete"
 
     left, right = pl.DataFrame(orders), pl.DataFrame(payments)
@@ -224,7 +224,7 @@ def test_running_totals_and_the_top_three_of_each_minute(workspace: Workspace) -
         }
         for number in range(600)
     ]
-    workspace.put_rows("sales", rows)
+    workspace.put_rows("sales", rows, files=2)
     workspace.run(SALES)
     sales = pl.DataFrame(rows)
     totals = sales.group_by("customer").agg(

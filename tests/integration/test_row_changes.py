@@ -340,7 +340,10 @@ def test_conditions_on_complete_changes(tmp_path: Path, penstock_spark: SparkSes
 
 
 def moves(chance: random.Random) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Returns events of passengers who swap seats, and the passenger of each seat at the end."""
+    """Returns events of passengers who swap seats, and the passenger of each seat at the end.
+
+    Of several passengers with one seat it is the last one to sit down.
+    """
     seats = {f"p{number}": f"{number}A" for number in range(12)}
     events: list[dict[str, Any]] = [
         {"op": "c", "after": {"passenger": name, "seat": seat}} for name, seat in seats.items()
@@ -357,6 +360,11 @@ def moves(chance: random.Random) -> tuple[list[dict[str, Any]], dict[str, str]]:
     for name in chance.sample(sorted(seats), 4):
         events.append({"op": "d", "before": {"passenger": name}})
         del seats[name]
+    for name, seat in (("z", "98A"), ("y", "98A"), ("a", "99A"), ("b", "99A")):
+        events.append({"op": "c", "after": {"passenger": name, "seat": seat}})
+        seats[name] = seat
+    events.append({"op": "d", "before": {"passenger": "b"}})
+    del seats["b"]
     return events, {seat: name for name, seat in seats.items()}
 
 

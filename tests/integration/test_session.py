@@ -96,10 +96,12 @@ except KeyboardInterrupt:
     print("alive", spark.range(3).count())
 close()
 await_build()
-print("closed")
+print("closed", flush=True)
+input()
 spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))
 {ARCHIVED}
-stream(availableNow=True).awaitTermination()
+print(spark._jvm.System.getProperty("java.io.tmpdir"))
+stream(processingTime="100 milliseconds").awaitTermination()
 """
 
 
@@ -117,6 +119,7 @@ class Driver:
             [sys.executable, str(script)],
             cwd=self.directory,
             env=self.environment,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -128,12 +131,15 @@ class Driver:
         assert (process.returncode, err) == (0, "")
         return out
 
-    def left(self) -> list[list[str]]:
-        """The processes that the drivers started and that still run; not the class cache's."""
+    def left(self, driver: int | None = None) -> list[list[str]]:
+        """The processes that drivers started and that still run; not the class cache's.
+
+        `driver` is the ID of a driver that runs.
+        """
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get(MARK) == self.environment[MARK]:
+                if process.pid != driver and process.environ().get(MARK) == self.environment[MARK]:
                     found.append(process.cmdline())
             except psutil.Error:
                 continue
@@ -188,60 +194,89 @@ def _path_without_java(programs: Path) -> str:
 
 
 @dataclass
-class Ended:
-    """A script that was interrupted as by a terminal, and has ended."""
+class Sessions:
+    """A script with two sessions: one that is interrupted as by a terminal, and one that is killed.
 
-    returncode: int
+    `left` are the processes between the sessions, `running` those of the second one, and
+    `temporary` is its temporary directory.
+    """
+
     out: list[str]
     err: str
     children_in_its_group: bool
     left: list[list[str]]
+    running: list[list[str]]
+    temporary: Path
 
 
 @pytest.fixture(scope="module")
-def ended(driver: Driver) -> Ended:
+def sessions(driver: Driver) -> Sessions:
     process = driver.start(CREATE, STREAM, ARCHIVED, WORKERS, INTERRUPT)
-    assert process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None
     out: list[str] = []
-    while out[-2:] != ["until Ctrl-C", "5"]:
-        out.append(process.stdout.readline().rstrip("\n"))
-        assert out[-1] or process.poll() is None
+
+    def read_until(*lines: str) -> None:
+        assert process.stdout is not None
+        while tuple(out[-len(lines) :]) != lines:
+            out.append(process.stdout.readline().rstrip("\n"))
+            assert out[-1] or process.poll() is None, process.communicate()
+
+    read_until("until Ctrl-C", "5")
     group = os.getpgid(process.pid)
     groups = {os.getpgid(each.pid) for each in psutil.Process(process.pid).children()}
     process.send_signal(signal.SIGINT)
-    rest, err = process.communicate(timeout=400)
-    return Ended(process.returncode, out + rest.splitlines(), err, group in groups, driver.left())
+    read_until("closed")
+    left = driver.left(process.pid)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    read_until("5")
+    temporary, running = Path(out[-2]), driver.left()
+    assert any(temporary.glob("blockmgr-*"))
+    process.send_signal(signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    return Sessions(out, err, group in groups, left, running, temporary)
 
 
 @pytest.mark.spark
-def test_the_terminal_stays_empty_also_of_a_second_session(ended: Ended) -> None:
-    assert (ended.returncode, ended.err, ended.left) == (0, "", [])
-    at = ended.out.index("caught")
-    assert ended.out[at : at + 3] == ["caught", "5", "until Ctrl-C"]
-    assert ended.out[ended.out.index("closed") :] == ["closed", "True", "5"]
+def test_the_terminal_stays_empty_also_of_a_second_session(sessions: Sessions) -> None:
+    assert (sessions.err, sessions.left) == ("", [])
+    at = sessions.out.index("caught")
+    assert sessions.out[at : at + 3] == ["caught", "5", "until Ctrl-C"]
+    at = sessions.out.index("closed")
+    assert sessions.out[at:] == ["closed", "True", str(sessions.temporary), "5"]
 
 
 @pytest.mark.spark
-def test_a_terminals_interrupt_reaches_the_driver_only(ended: Ended) -> None:
-    assert not ended.children_in_its_group
-    assert "alive 3" in ended.out
+def test_nothing_outlives_a_killed_driver(driver: Driver, sessions: Sessions) -> None:
+    assert len(sessions.running) > 3
+    driver.wait_until_none_left(3)
+    deadline = time.monotonic() + 3
+    while sessions.temporary.exists():
+        assert time.monotonic() < deadline
+        Scratch().close()
 
 
 @pytest.mark.spark
-def test_no_java_is_needed_and_workers_behave_as_started_ones_do(ended: Ended) -> None:
-    assert ended.out[1:5] == ["{42}", "4", "True", "True True"]
+def test_a_terminals_interrupt_reaches_the_driver_only(sessions: Sessions) -> None:
+    assert not sessions.children_in_its_group
+    assert "alive 3" in sessions.out
 
 
 @pytest.mark.spark
-def test_classes_are_cached(ended: Ended) -> None:
-    assert (ended.out[0], ended.out[ended.out.index("closed") + 1]) == ("False", "True")
+def test_no_java_is_needed_and_workers_behave_as_started_ones_do(sessions: Sessions) -> None:
+    assert sessions.out[1:5] == ["{42}", "4", "True", "True True"]
 
 
 @pytest.mark.spark
-def test_a_broken_cache_is_survived_and_nothing_outlives_a_killed_driver(
-    driver: Driver, ended: Ended, tmp_path: Path
-) -> None:
-    assert ended.returncode == 0
+def test_classes_are_cached(sessions: Sessions) -> None:
+    used = sessions.out[0], sessions.out[sessions.out.index("closed") + 1]
+    assert used == ("False", "True")
+
+
+@pytest.mark.spark
+def test_a_broken_cache_is_survived(driver: Driver, sessions: Sessions, tmp_path: Path) -> None:
+    """The script ends with an open session."""
+    assert "closed" in sessions.out
     (seal,) = (driver.directory / "cache").glob("classes/*/seal.json")
     room = ArchiveDirectory(seal.parent)
     whole, seen = room.archive.read_bytes(), room.archive.stat()
@@ -260,25 +295,8 @@ def test_a_broken_cache_is_survived_and_nothing_outlives_a_killed_driver(
         machine = java.find("bundled").executable
         subprocess.run([machine, *flags, "-version"], check=True, timeout=60)
     put(rotten)
-    process = driver.start(
-        CREATE,
-        STREAM,
-        'print(spark._jvm.System.getProperty("java.io.tmpdir"))',
-        'stream(processingTime="100 milliseconds")',
-        "spark.streams.awaitAnyTermination()",
-    )
-    assert process.stdout is not None
-    temporary = Path(process.stdout.readline().strip())
-    assert process.stdout.readline() == "5\n"
-    assert len(driver.left()) > 3
-    assert any(temporary.glob("blockmgr-*"))
-    process.send_signal(signal.SIGKILL)
-    assert process.communicate(timeout=60)[1] == ""
-    driver.wait_until_none_left(3)
-    deadline = time.monotonic() + 3
-    while temporary.exists():
-        assert time.monotonic() < deadline
-        Scratch().close()
+    assert driver.run(CREATE, "print(spark.range(3).count())") == "3\n"
+    assert driver.left() == []
 
 
 def test_a_missing_system_java_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -295,8 +313,15 @@ def _module(directory: Path, text: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[WarmPython]:
-    with WarmPython.start() as warm:
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """A warm process of a Python whose path has a space."""
+    program = tmp_path_factory.mktemp("warm") / "my python"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", str(program))
+        warm = WarmPython.start()
+    with warm:
         yield warm
 
 
@@ -356,23 +381,16 @@ def test_a_warm_child_ends_with_its_launcher(tmp_path: Path, warm: WarmPython) -
     assert not psutil.pid_exists(child)
 
 
-def test_a_python_path_with_spaces_and_the_end_of_the_warm_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_the_warm_process(tmp_path: Path, warm: WarmPython) -> None:
     """Without the warm process the launcher is plain Python."""
-    program = tmp_path / "my python"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
     environment = _module(
         tmp_path, "import sys\nprint('warm' if 'pyspark' in sys.modules else 'plain')"
     )
-    with WarmPython.start() as warm:
-        command = [warm.launcher, "-m", "probe"]
-        for expected in ("warm\n", "plain\n"):
-            done = subprocess.run(command, capture_output=True, text=True, env=environment)
-            assert (done.stdout, done.returncode) == (expected, 0)
-            os.kill(warm.pid, signal.SIGKILL)
+    command = [warm.launcher, "-m", "probe"]
+    for expected in ("warm\n", "plain\n"):
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert (done.stdout, done.returncode) == (expected, 0)
+        os.kill(warm.pid, signal.SIGKILL)
 
 
 @pytest.mark.spark

@@ -99,7 +99,7 @@ def times(name: str) -> list[tuple[str, datetime]]:
 
 
 def write(directory: Path, sinks: dict[str, str], *, watch: bool) -> None:
-    """Writes the rows, of which each source has three batches, and the pipeline.
+    """Writes the rows, of which each source has two batches, and the pipeline.
 
     `sinks` has the options of the sink of each query.
     """
@@ -109,7 +109,7 @@ def write(directory: Path, sinks: dict[str, str], *, watch: bool) -> None:
             row = json.dumps({"k": key, "at": time.isoformat()})
             (directory / name / f"{number}.jsonl").write_text(row + "\n")
     sources = "".join(
-        SOURCE.format(name=name, watch=str(watch).lower(), files=len(rows) // 3)
+        SOURCE.format(name=name, watch=str(watch).lower(), files=-(-len(rows) // 2))
         for name, rows in ROWS.items()
     )
     transforms = "".join(

@@ -81,10 +81,12 @@ class Listener(StreamingQueryListener):
         self.metrics.batch_reports.finish(progress)
         self.last_batches[query.name] = int(progress.get("batchId", -1))
 
-    def await_end(self, timeout: float) -> None:
-        """Waits for the end of a query, at most `timeout` seconds."""
-        if self._ended.wait(timeout):
+    def await_end(self, timeout: float) -> bool:
+        """Waits for the end of a query, at most `timeout` seconds. Returns whether one ended."""
+        ended = self._ended.wait(timeout)
+        if ended:
             self._ended.clear()
+        return ended
 
     def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
         """Waits until the last batch of a query is counted, at most `timeout` seconds.

@@ -94,6 +94,7 @@ RUNNING = object()
 def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervise, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(supervise.Listener, "catch_up", lambda *_: None)
+    monkeypatch.setattr(supervise.Listener, "await_end", lambda *_: True)
 
 
 class Run:
