@@ -248,35 +248,31 @@ class Grammar:
         )
 
     def queries(self, extra: int = 0) -> list[Query]:
-        """Returns a query of each shape, and further ones of random shapes and their variants."""
+        """Returns a query of each shape, and further ones of random shapes."""
         shapes: list[Callable[[], Query]] = [
             lambda: self.windowed("tumble", self.tumbling(), ("g", "k"), "a"),
-            lambda: self.windowed("tumble of a union", self.tumbling(), (), "union"),
+            lambda: self.windowed("tumble of all keys", self.tumbling(), (), "a"),
+            lambda: self.windowed("tumble of a union", self.tumbling(), ("g",), "union"),
             lambda: self.windowed("hop", self.hopping(), ("g", "k"), "a"),
             lambda: self.windowed("hop of few keys", self.hopping(), ("g",), "b"),
             lambda: self.windowed("session", self.session(), ("g", "k"), "a"),
-            lambda: self.windowed("session of a union", self.session(), (), "union"),
+            lambda: self.windowed("session of all keys", self.session(), (), "b"),
+            lambda: self.windowed("session of a union", self.session(), ("g",), "union"),
             lambda: self.windowed("tumble of changes", self.tumbling(), ("g", "k"), "c"),
             lambda: self.windowed("hop of changes", self.hopping(), ("g",), "c"),
             lambda: self.windowed("session of changes", self.session(), ("g", "k"), "c"),
+            lambda: self.windowed("session of all changes", self.session(), (), "c"),
+            lambda: self.windowed("calendar", self.calendar(), ("g", "k"), "a"),
+            lambda: self.windowed("calendar of a union", self.calendar(), ("g",), "union"),
             lambda: self.windowed("calendar of changes", self.calendar(), ("g", "k"), "c"),
             lambda: self.top(self.calendar(), "rank"),
+            lambda: self.joined_windows("INNER", self.calendar()),
             lambda: self.top(self.tumbling(), "row_number"),
+            lambda: self.top(self.hopping(), "rank"),
+            lambda: self.nested("tumble of tumbles", self.tumbling()),
             lambda: self.nested("tumble of hops", self.hopping()),
             *(partial(self.joined_windows, kind, self.tumbling()) for kind in JOINS),
             lambda: self.joined_windows(self.chance.choice(JOINS), self.hopping()),
             *(partial(self.joined_rows, kind) for kind in JOINS),
         ]  # fmt: skip
-        variants: list[Callable[[], Query]] = [
-            lambda: self.windowed("tumble of all keys", self.tumbling(), (), "a"),
-            lambda: self.windowed("tumble of a union by key", self.tumbling(), ("g",), "union"),
-            lambda: self.windowed("session of all keys", self.session(), (), "b"),
-            lambda: self.windowed("session of a union by key", self.session(), ("g",), "union"),
-            lambda: self.windowed("session of all changes", self.session(), (), "c"),
-            lambda: self.windowed("calendar", self.calendar(), ("g", "k"), "a"),
-            lambda: self.windowed("calendar of a union", self.calendar(), ("g",), "union"),
-            lambda: self.joined_windows("INNER", self.calendar()),
-            lambda: self.top(self.hopping(), "rank"),
-            lambda: self.nested("tumble of tumbles", self.tumbling()),
-        ]  # fmt: skip
-        return [shape() for shape in (*shapes, *self.chance.choices([*shapes, *variants], k=extra))]
+        return [shape() for shape in (*shapes, *self.chance.choices(shapes, k=extra))]
