@@ -155,12 +155,10 @@ class Supervisor:
         self.query_runs = [self.starts.run(builder, query, until) for query in queries]
         self.metrics.all_started = True
         while not all(run.done for run in self.query_runs):
-            # The states of 25 queries ten times a second would take a tenth of a core.
-            ended = self.listener.await_end(POLL_SECONDS) or self.periodic_work.is_due()
+            # A poll is a request to Java.
+            polls = self.listener.await_end(POLL_SECONDS) or self.periodic_work.is_due()
             for run in self.query_runs:
-                if not ended and run.restart_at is None:
-                    continue
-                if (cause := run.poll()) is not None:
+                if (polls or run.restart_at) and (cause := run.poll()) is not None:
                     self.failures.handle(run, cause)
             if self.stop.requested.is_set():
                 self._stop_all()
