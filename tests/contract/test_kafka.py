@@ -64,6 +64,7 @@ class TestKafkaSource(OnKafka, SourceContract):
 class TestKafkaSink(OnKafka, SinkContract):
     component = KafkaSink
     variant = "delivery: at_least_once"
+    max_buffered_megabytes = 100
 
     @pytest.fixture
     def rows(self, broker: Listener, topic: str) -> Any:

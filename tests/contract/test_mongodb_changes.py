@@ -7,7 +7,6 @@ import datetime as dt
 import json
 import random
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,7 +29,7 @@ from penstock.sdk.database.changes.progress import DONE, Progress
 from penstock.sdk.retained_log import RetainedLog
 from servers.ferretdb import FerretDb
 from servers.mongodb import DATABASE, ReplicaSet
-from table_changes import Changes, Row, changes_of, fails
+from table_changes import Changes, Row, changes_of, fails, pauses_of_writer
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +88,8 @@ def test_random_changes_during_the_snapshot(
     ended, rng = threading.Event(), random.Random(5)
 
     def work() -> None:
-        while not ended.is_set():
+        pauses = pauses_of_writer()
+        while not ended.wait(next(pauses)):
             key = rng.randrange(24_000)
             kind = rng.randrange(4)
             if kind == 0:
@@ -101,7 +101,6 @@ def test_random_changes_during_the_snapshot(
                 collection.update_many({"_id": {"$in": [key, key + 2]}}, {"$inc": {"n": 1}})
             elif collection.find_one({"_id": -key}) is None:
                 collection.insert_many([{"_id": -key, "n": 1}, {"_id": -key - 30_000, "n": 1}])
-            time.sleep(0.002)
 
     worker = threading.Thread(target=work)
     worker.start()

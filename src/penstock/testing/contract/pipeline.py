@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -19,7 +20,9 @@ from penstock.core.errors import PenstockError
 from penstock.core.log import Log, Silent
 from penstock.engine.catalyst.columns import to_spark
 from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.receiving import receivers
 from penstock.runtime.state.directory import StateDirectory
+from penstock.testing.contract.receiver_harness import start_warm_python
 from penstock.testing.contract.rows import EVERY_TYPE, Row
 
 if TYPE_CHECKING:
@@ -68,18 +71,19 @@ class Pipeline:
 
     @contextmanager
     def running(self, *, source: Node) -> Iterator[BackgroundRun]:
-        """Runs in a thread until the end of the block."""
+        """Runs in a thread until the end of the block. Receivers are forked."""
         plan = self._plan(source, None)
         run = BackgroundRun(lambda log: app.run(
             plan, spark=self._spark.newSession(), options=app.RunOptions(until="stopped", log=log)
         ), self.read_output)  # fmt: skip
-        run.start()
-        try:
-            yield run
-        finally:
-            while run.is_alive():
-                (plan.state / "stop").touch()
-                run.join(0.5)
+        with patch.object(receivers, "PYTHON", start_warm_python().launcher):
+            run.start()
+            try:
+                yield run
+            finally:
+                while run.is_alive():
+                    (plan.state / "stop").touch()
+                    run.join(0.5)
 
     def disable_failure(self) -> None:
         """Lets all rows pass from now on."""

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.sdk import BatchId, Capability
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import once_per_transport, requires, run_if
@@ -17,8 +19,6 @@ from penstock.testing.contract.rows import (
 )
 from penstock.testing.contract.sink_harness import ReadRows, commit_writer
 from penstock.testing.contract.sink_values import SinkValuesContract
-
-WRITTEN_MEGABYTES, MAX_MEGABYTES = 125, 100
 
 
 class SinkContract(SinkValuesContract):
@@ -256,30 +256,30 @@ class SinkContract(SinkValuesContract):
         """Checks that writing to a paused server blocks before it fills the memory."""
         sink, batch = create_sink(), BatchId("query-1", 0)
         writer = self.create_writer(sink, batch)
-        written: list[int] = []
+        count, written = self.max_buffered_megabytes + 10, list[int]()
 
         def write() -> None:
-            for id_ in range(WRITTEN_MEGABYTES):
+            for id_ in range(count):
                 assert not self.write_rows(sink, writer, make_large_row(id_))
                 written.append(id_)
 
+        pa.default_memory_pool().release_unused()
         before = resident_megabytes()
         server.pause()
         writing = ThreadPoolExecutor(1).submit(write)
         try:
-            while len(written) < WRITTEN_MEGABYTES:
-                count = len(written)
-                done, _ = wait([writing], timeout=1)
-                if done or len(written) == count:
-                    break
-            assert resident_megabytes() - before < MAX_MEGABYTES
+            before_wait = -1
+            while before_wait < len(written) < count:
+                before_wait = len(written)
+                wait([writing], timeout=1)
+            assert resident_megabytes() - before < self.max_buffered_megabytes
         finally:
             server.resume()
         writing.result()
         sink.commit(batch, [commit_writer(writer)])
         sink.complete()
         received = sort_by_id(rows(sample.SIMPLE))
-        assert [row["id"] for row in received] == [*range(WRITTEN_MEGABYTES)]
+        assert [row["id"] for row in received] == [*range(count)]
         assert all([row] == make_large_row(row["id"]) for row in received)
 
     def test_close_is_idempotent(self, create_sink: Any) -> None:

@@ -39,8 +39,8 @@ class SinkPipelineContract(SinkHarness):
     ) -> None:
         """Writes every type and nulls by Spark, over a failed run."""
         expected = sample.make_typed_rows()
-        run: Pipeline = pipeline(fails_on=2)
-        source = _create_source_node(expected, sample.EVERY_TYPE, batches=3)
+        run: Pipeline = pipeline(fails_on=3)
+        source = _create_source_node(expected, sample.EVERY_TYPE, batches=2)
         assert run.run(source=source, sink=self.create_node(options)).errors
         run.disable_failure()
         assert not run.run(source=source, sink=self.create_node(options)).errors
@@ -84,15 +84,15 @@ class SinkPipelineContract(SinkHarness):
     ) -> None:
         """Writes changes, and several rows of each key, over a failed run, by Spark.
 
-        The rows are written in three batches of two partitions.
+        The rows are written in two batches of two partitions, of which the second one fails once.
         """
         changes = _add_versions(make_changes())
         schema = sample.SIMPLE.append(pa.field("_op", pa.string()))
         rows = [{**row, "_op": operation} for operation, row in changes]
         columns = {"operation_column": "_op", "primary_key": ["id"]}
-        source = _create_source_node(rows, schema, batches=3, partitions=2, **columns)
+        source = _create_source_node(rows, schema, batches=2, partitions=2, **columns)
         sink = {**self.create_node(options), "mode": "upsert"}
-        run: Pipeline = pipeline(fails_on=5, schema=schema)
+        run: Pipeline = pipeline(fails_on=6, schema=schema)
         assert run.run(source=source, sink=sink).errors
         run.disable_failure()
         assert not run.run(source=source, sink=sink).errors
