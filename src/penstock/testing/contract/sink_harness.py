@@ -29,7 +29,7 @@ class SinkHarness(ComponentContract):
     single_instance: ClassVar[bool] = False
     """Whether only one process can have the sink, as with a socket that listens."""
 
-    max_buffered_megabytes: ClassVar[int] = 30
+    max_buffered_megabytes: ClassVar[int] = 50
     """The memory that the sink may use for rows while its server does not respond."""
 
     @optional_fixture
