@@ -7,8 +7,8 @@
 The run is a `penstock run` through a stateless and a windowed branch, with bad records of every
 kind on the way (see readings.py). It is killed by SIGKILL, at random either the driver alone or
 all processes at once, and started again; with `--moments` it is also killed once at each of the
-moments of moments.py. The test suite has these runs in its own process (see deaths.py), except at
-moments within a write of Java or a worker; its last runs are in its own process, too. With Kafka at
+moments of moments.py. The test suite has these runs in its own process (see deaths.py), and its
+last runs, too. With Kafka at
 one end the broker is killed, too, and started again some seconds later: the run has to live through
 it, or is killed in the meantime.
 """
@@ -35,12 +35,14 @@ sys.path.append(str(Path(__file__).parents[1]))
 from deaths import run_until_killed
 from feeder import Feeder
 from moments import (
+    BEFORE_THE_LEDGER,
     BETWEEN_SINKS,
     MOMENTS,
     WITHIN_A_COMMIT,
     WITHIN_A_FILE,
     changes_watched,
     tear_commit,
+    tear_files,
 )
 from places import PARTITIONS, Both, Files, Input, Output, Topics
 from pyspark.sql import SparkSession
@@ -58,6 +60,8 @@ from servers.kafka import Kafka
 From = Literal["files", "kafka"]
 To = Literal["files", "kafka", "both"]
 Delivery = Literal["exactly_once", "at_least_once"]
+TEARS = {WITHIN_A_FILE: tear_files, WITHIN_A_COMMIT: tear_commit}
+"""The effects of kills within writes of workers and of Java, by moment."""
 
 
 @dataclass
@@ -125,11 +129,15 @@ class Trial:
         return f"while {circumstance}"
 
     def kill_at_moment(self, moment: str) -> str:
-        """One run, killed at a moment; in `spark` if there is one, except within a file."""
-        if self.spark is not None and moment != WITHIN_A_FILE:
-            assert run_until_killed(self._file, MOMENTS[moment], self.spark), f"not killed {moment}"
-            if moment == WITHIN_A_COMMIT:
-                tear_commit(self.victim.directory)
+        """One run, killed at a moment; in `spark` if there is one.
+
+        There its writes are complete, and torn after the kill.
+        """
+        if self.spark is not None:
+            at = BEFORE_THE_LEDGER if moment == WITHIN_A_FILE else MOMENTS[moment]
+            assert run_until_killed(self._file, at, self.spark), f"not killed {moment}"
+            if moment in TEARS:
+                TEARS[moment](self.victim.directory)
             return moment
         program = Path(__file__).with_name("moments.py")
         process = self.victim.start(str(program), moment, "pipeline.yaml")

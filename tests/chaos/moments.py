@@ -48,13 +48,14 @@ class Appearance:
 
 BETWEEN_SINKS = Change("*/notes/.penstock/*/ledger.json", "before")
 READINGS, MINUTES = (f"state/readings/checkpoints/{query}" for query in ("readings", "minutes"))
+BEFORE_THE_LEDGER = Change("*/shares/.penstock/*/ledger.json", "before")
 MOMENTS: dict[str, Change | Appearance] = {
     "before the plan is kept": Change("*/plan.json", "before"),
     "when offsets are written": Appearance(f"{READINGS}/offsets", "[0-9]*"),
     "when a sink's file has begun": Appearance("out/shares/.penstock", "*/[0-9]*/*.tmp"),
     "when state is written": Appearance(f"{MINUTES}/state", "*.delta"),
     "when a window's file is shown": Change("*/minutes/part-*", "after"),
-    "before the ledger": Change("*/shares/.penstock/*/ledger.json", "before"),
+    "before the ledger": BEFORE_THE_LEDGER,
     "after the ledger": Change("*/shares/.penstock/*/ledger.json", "after", 2),
     "after a file is shown": Change("*/shares/part-*", "after", 2),
     "between two sinks": BETWEEN_SINKS,
@@ -70,8 +71,19 @@ MOMENTS: dict[str, Change | Appearance] = {
 }
 
 WITHIN_A_FILE = "when a sink's file has begun"
-"""The moment within a write of a worker: only a kill of its process leaves a part of a file."""
+"""The moment within a write of a worker."""
 WITHIN_A_COMMIT = "while a commit is written"
+
+
+def tear_files(directory: Path) -> None:
+    """Leaves of the files of a batch what a kill of the workers within their writes leaves.
+
+    A run that ends within this process, before the ledger, has written them.
+    """
+    files = [*(directory / "out/shares/.penstock").rglob("*.tmp")]
+    assert files, "no file is written"
+    for file in files:
+        os.truncate(file, file.stat().st_size // 2)
 
 
 def tear_commit(directory: Path) -> None:

@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 
 def test_at_every_moment_that_matters(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """Also within a write of a worker: the process of the run is killed."""
     moments = list(MOMENTS)
     kill_anywhere(tmp_path, kills=0, records=3_000, seed=3, moments=moments, spark=penstock_spark)
 

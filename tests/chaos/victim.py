@@ -148,8 +148,9 @@ class Victim:
         return sum(1 for _ in logs)
 
     def log(self) -> str:
-        """What the runs printed."""
-        return (self.directory / "run.log").read_text()
+        """What the runs in processes printed."""
+        log = self.directory / "run.log"
+        return log.read_text() if log.exists() else ""
 
 
 def command_line(process: psutil.Process) -> list[str]:

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-import zipfile
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from blocks import CONNECTOR_PAGE, Reader, blocks
+from installed_package import installed
+
+from command_line import CommandLine
 
 ROOT = Path(__file__).parents[2]
 ROOM = ROOT / "src" / "penstock" / "connectors" / "kafka"
-BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-
-
-def install(project: Path, site: Path) -> None:
-    """What `pip install` does, without a network and without changing this environment."""
-    site.mkdir()
-    subprocess.run([sys.executable, "-c", BUILD, site], cwd=project, check=True, timeout=60)
-    (wheel,) = site.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
 
 
 @pytest.mark.docs
 @pytest.mark.spark
-def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
-    project, site = tmp_path / "plugin", tmp_path / "site"
+def test_a_connector_in_30_minutes(tmp_path: Path, cli: CommandLine) -> None:
+    project = tmp_path / "plugin"
     project.mkdir()
-    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
-    with closing(Reader(project, {"PYTHONPATH": path})) as reader:
+    with ExitStack() as stack:
+        reader = stack.enter_context(closing(Reader(project, cli=cli)))
         for block in blocks(CONNECTOR_PAGE):
             if block.text.strip() == "pip install -e .":
-                install(project, site)
+                stack.enter_context(installed(project, cli))
             else:
                 reader.perform(block)
 

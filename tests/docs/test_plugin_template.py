@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from test_connector_page import install
+from in_this_process import run_pytest
+from installed_package import installed
 
+from command_line import CommandLine
 from penstock.cli.main import main
 
 
 @pytest.mark.docs
 @pytest.mark.spark
-def test_the_tests_of_a_new_plugin_pass(tmp_path: Path) -> None:
-    project, site = tmp_path / "rain_gauge", tmp_path / "site"
+def test_the_tests_of_a_new_plugin_pass(tmp_path: Path, cli: CommandLine) -> None:
+    project = tmp_path / "rain_gauge"
     assert main(["new", "plugin", "rain_gauge", "--output", str(project)]) == 0
-    install(project, site)
-    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"], cwd=project,
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    with installed(project, cli):
+        done = run_pytest(["-q", "tests"], project, cli)
+    assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
 
 

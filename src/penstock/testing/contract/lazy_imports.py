@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import subprocess
 import sys
 from functools import cache
@@ -12,12 +13,12 @@ _BASE = (
     "rich.console, structlog, arro3.io, fastavro"
 )
 _PROGRAM = f"""
-import os, sys, traceback
+import json, os, sys, traceback
 import {_BASE}
 before = set(sys.modules)
 known = {{name.partition(".")[0] for name in before}} | set(sys.stdlib_module_names)
 for line in sys.stdin:
-    module = line.strip()
+    module, sys.path[:] = json.loads(line)
     if os.fork() == 0:
         try:
             __import__(module)
@@ -37,7 +38,7 @@ def imported_packages(module: str) -> list[str]:
     """Returns the packages imported by a module, except those that Penstock itself imports."""
     importer = _start_importer()
     assert importer.stdin is not None and importer.stdout is not None
-    importer.stdin.write(f"{module}\n")
+    importer.stdin.write(f"{json.dumps([module, sys.path])}\n")
     importer.stdin.flush()
     outcome, *packages = importer.stdout.readline().split()
     assert outcome == "imported", f"import of {module} failed: {' '.join(packages)}"
