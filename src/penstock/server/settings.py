@@ -49,7 +49,7 @@ class Settings:
         return self.data / "pipelines"
 
     def is_deletable(self, file: Path) -> bool:
-        """Whether the API may delete a pipeline: it created the file, or there is no file."""
+        """Returns whether the API may delete a pipeline: it created the file, or there is none."""
         return file.is_relative_to(self.created) or not os.path.lexists(file)
 
     @property
