@@ -20,8 +20,9 @@ from penstock.core.log import Silent
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import QueryProgress
-from penstock.runtime import query_starts, supervise
+from penstock.runtime import periodic_work, query_starts, supervise
 from penstock.runtime.outcome import Outcome
+from penstock.runtime.query_run import QueryRun
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import Stopped, StopRequest
 from penstock.runtime.supervise import Supervisor
@@ -226,6 +227,37 @@ def test_a_stop_is_not_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     run.supervisor.on_tick = lambda: run.stop.request("Ctrl-C")
     outcome = run(monkeypatch)
     assert (outcome.ending, outcome.reason, outcome.errors) == ("stopped", "Ctrl-C", {})
+
+
+def test_queries_are_polled_at_an_end_and_at_each_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, polled = iter([False] * 20 + [True, False]), list[str]()
+    starts = Starts({"orders": [RUNNING], "hourly": [RUNNING]})
+    run = Run(tmp_path, "stop_pipeline", "stopped", starts)
+
+    def await_end(*_: object) -> bool:
+        if (ended := next(waits, None)) is None:
+            run.stop.request("Ctrl-C")
+        return bool(ended)
+
+    poll = QueryRun.poll
+    monkeypatch.setattr(supervise.Listener, "await_end", await_end)
+    monkeypatch.setattr(QueryRun, "poll", lambda each: polled.append(each.query.name) or poll(each))
+    monkeypatch.setattr(periodic_work, "TICK_SECONDS", 3600.0)
+    assert run(monkeypatch).ending == "stopped"
+    assert polled == ["orders", "hourly"] * 2  # the first tick and the end
+
+
+def test_the_next_tick_finds_an_end_without_an_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when Java has ended."""
+    monkeypatch.setattr(supervise.Listener, "await_end", lambda *_: False)
+    monkeypatch.setattr(periodic_work, "TICK_SECONDS", 0.01)
+    starts = Starts({"orders": [REJECTED], "hourly": [None]})
+    outcome = Run(tmp_path, "stop_query", "caught_up", starts)(monkeypatch)
+    assert (outcome.ending, list(outcome.errors)) == ("failed", ["orders"])
 
 
 def test_no_batch_starts_after_a_stop_request(tmp_path: Path) -> None:
