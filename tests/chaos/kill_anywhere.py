@@ -8,9 +8,8 @@ The run is a `penstock run` through a stateless and a windowed branch, with bad 
 kind on the way (see readings.py). It is killed by SIGKILL, at random either the driver alone or
 all processes at once, and started again; with `--moments` it is also killed once at each of the
 moments of moments.py. The test suite has these runs in its own process (see deaths.py), and its
-last runs, too. With Kafka at
-one end the broker is killed, too, and started again some seconds later: the run has to live through
-it, or is killed in the meantime.
+last runs, too. With Kafka at one end the broker is killed, too, and started again some seconds
+later: the run has to live through it, or is killed in the meantime.
 """
 
 from __future__ import annotations

@@ -32,8 +32,15 @@ def installed(project: Path, cli: CommandLine) -> Iterator[None]:
         patch.syspath_prepend(str(site))
         patch.setitem(cli.spark.sparkContext.environment, "PYTHONPATH", path)
         _clear_entry_points()
-        yield
-    _clear_entry_points()
+        try:
+            yield
+        finally:
+            patch.undo()
+            _clear_entry_points()
+            _remove_modules(site)
+
+
+def _remove_modules(site: Path) -> None:
     for name, module in [*sys.modules.items()]:
         if Path(getattr(module, "__file__", None) or "").is_relative_to(site):
             del sys.modules[name]
