@@ -16,10 +16,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import RecordError
+from penstock.engine.catalyst.executed_plan import compute
 from penstock.engine.functions.register import register_functions
 from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.row_checks.row_checks import ROW, find_checks
-from penstock.engine.sinks.sink_rows import discard
 from penstock.plan.functions import builtin_functions
 from penstock.sql.dialect.translate import translate
 from penstock.sql.text.edits import DialectError
@@ -59,7 +59,7 @@ def expressions(family: str) -> Iterator[str]:
 def value_error(frame: DataFrame) -> RecordError | None:
     """Returns the error of a row that fails a job. Raises other errors."""
     try:
-        discard(frame)
+        compute(frame)
     except SPARK_ERRORS as error:
         found = data_error(error)
         if found is None:
@@ -95,5 +95,5 @@ def test_each_failure_is_an_error_of_its_row(penstock_spark: SparkSession, famil
         if not kinds <= codes:
             assert value_error(stored.selectExpr(text)) is not None, expression
         codes |= kinds
-    discard(stored.selectExpr(*valid))
+    compute(stored.selectExpr(*valid))
     assert codes or family != "others"

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from penstock.core.errors import PenstockError, Transient
 from penstock.engine.batch_observer import BatchObserver, Written
 from penstock.engine.build import Builder
-from penstock.engine.catalyst.executed_plan import PhysicalRows
+from penstock.engine.catalyst.executed_plan import PhysicalRows, compute
 from penstock.engine.catalyst.variants import variants_to_json
 from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checkpoints.offset_log import OffsetLog
@@ -35,7 +35,7 @@ from penstock.engine.lookups.lookup_table import LOOKUPS
 from penstock.engine.reports.inbox import confirm_reports
 from penstock.engine.row_checks.data_errors import data_error
 from penstock.engine.sink_job import SinkJob
-from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
+from penstock.engine.sinks.sink_rows import collect_receipts, computed
 from penstock.engine.sources.truncated_batches import begins_truncated
 from penstock.engine.tapped_rows import copy_for_taps
 from penstock.engine.updating.batch import UpdatingBatch
@@ -163,7 +163,7 @@ class BatchRunner:
                 if name != pending[-1]:
                     self._record.add(batch, name)
             if not pending:
-                discard(frames[self.query.root])
+                compute(frames[self.query.root])
             self._observe(frames, batch)
             copy_for_taps(self.builder, self.query, batch.number, frames, tapped, self.observer)
             if updating is None:
@@ -204,7 +204,7 @@ class BatchRunner:
         if updating.removes:
             return None
         state = updating.skip()
-        discard(root)
+        compute(root)
         return state
 
     @contextmanager
@@ -311,7 +311,7 @@ class BatchRunner:
         """Computes the state upstream of a sink that an earlier attempt has written."""
         root = frames[self.query.root]
         try:
-            discard(frames[sink.inputs[0]])
+            compute(frames[sink.inputs[0]])
         except Exception as error:
             if not data_error(error):
                 raise
@@ -320,7 +320,7 @@ class BatchRunner:
                 self._computed_root(root),
                 self._valid_rows(builder, sink, root, batch, error) as rows,
             ):
-                discard(rows)
+                compute(rows)
 
     @contextmanager
     def _calls(self, sink: str) -> Iterator[None]:

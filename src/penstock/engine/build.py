@@ -57,6 +57,8 @@ class Builder(TableReader, Derivation):
     """The nodes of watermarks on computed columns, by the ID of the watermark in Spark."""
     unchecked: dict[str, Mapping[str, DataFrame]] = field(default_factory=dict)
     """The streams without checks of the queries that have started."""
+    shared: Mapping[str, DataFrame] = field(default_factory=dict)
+    """Streams without checks, not executed, whose parts are also parts of streams with checks."""
     results: dict[str, ResultRows] = field(default_factory=dict)
     """The rows of groups that are checked in streams, by the names of `FailingRows`."""
 
@@ -184,8 +186,9 @@ class Builder(TableReader, Derivation):
         query: Query,
         pushdown: Pushdown = EVERYTHING,
     ) -> DataFrame:
+        shared = self._shared(node, frames)
         if node.kind == "transform":
-            frame = self.derive(node, frames, query, self.session)
+            frame = self.derive(node, frames, query, self.session) if shared is None else shared
             frame = self._check_rows(node, frame, frames, query)
             watermark = node.watermark
             if watermark is not None:
@@ -194,12 +197,19 @@ class Builder(TableReader, Derivation):
                     frame = self._computed_event_time(node, watermark, frame, frames, query)
                 create_view(frame, node.name)
             return frame
-        if node.static:
+        if shared is not None:
+            frame = shared
+        elif node.static:
             frame = self.read_table(node.name, query)
         else:
             frame = self._stream(node, query, pushdown)
         create_view(frame, node.name)
         return frame
+
+    def _shared(self, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame | None:
+        """Returns the output of a node without checks, if it and its inputs are shared."""
+        shared = all(frames[name] is self.shared.get(name) for name in node.inputs)
+        return self.shared.get(node.name) if shared and not node.computes_event_time else None
 
     def can_check(self, node: Node, query: Query) -> bool:
         """Returns whether rows on which SQL of a node fails can leave the stream of a query."""

@@ -152,12 +152,14 @@ def _build_streams(
     known = builder.analysis.checks.get(query.name)
     needs_unchecked = known is None or not builder.sentinel_only
     if needs_unchecked and query.name not in unchecked:
-        unchecked[query.name] = replace(builder, checks_rows=False).build_streams(query)
+        frames = unchecked[query.name] = replace(builder, checks_rows=False).build_streams(query)
+        builder = replace(builder, shared=frames if builder.with_sentinel else {})
     if known is None:
         builder, frames = _checked_streams(builder, query, unchecked[query.name])
     else:
         builder = replace(builder, read_columns=known.read_columns, checks_joins=known.of_joins)
         frames = builder.build_streams(query)
+    builder = replace(builder, shared={})
     return builder, unchecked[query.name] if needs_unchecked else frames, frames
 
 

@@ -66,6 +66,7 @@ class PreviewRun:
     stop_before: int | None = None
     error: PenstockError | None = None
     _queries: list[StartedQuery] = field(default_factory=list)
+    _running: list[StartedQuery] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.state = StateDirectory(self.directory)
@@ -77,6 +78,7 @@ class PreviewRun:
         try:
             for query in self.plan.queries if queries is None else queries:
                 self._queries.append(self._start(builder, query, until))
+            self._running = [*self._queries]
             return self._wait(until)
         except PenstockError as error:
             self.error = error
@@ -163,19 +165,20 @@ class PreviewRun:
 
     def _await_end(self) -> None:
         """Waits for the end of a running query, at most `POLL_SECONDS`."""
-        running = next((each.spark for each in self._queries if each.spark.isActive), None)
         with suppress(StreamingQueryException):
-            if running is not None:
-                running.awaitTermination(POLL_SECONDS)  # type: ignore[arg-type]
+            self._running[0].spark.awaitTermination(POLL_SECONDS)  # type: ignore[arg-type]
 
     def _alive(self) -> bool:
         """Returns whether a query is running. Stores the first error of an ended query."""
-        ended = [running for running in self._queries if not running.spark.isActive]
-        for running in ended:
-            error = running.runner.error or running.spark.exception()
+        running, self._running = self._running, []
+        for each in running:
+            if each.spark.isActive:
+                self._running.append(each)
+                continue
+            error = each.runner.error or each.spark.exception()
             if error is not None and not isinstance(error, Stopped) and self.error is None:
-                self.error = diagnose(self.plan, running.query, error)
-        return len(ended) < len(self._queries)
+                self.error = diagnose(self.plan, each.query, error)
+        return bool(self._running)
 
     def _stop(self) -> None:
         for running in self._queries:

@@ -9,9 +9,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError
-from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of, expressions_of
-from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
+from penstock.engine.catalyst.java_trees import (
+    children_of,
+    contains_pattern,
+    expressions_of,
+    is_deterministic,
+)
+from penstock.engine.catalyst.spark_plan import analyzed_plan, equal_nodes, scala_items
 from penstock.plan.node import Node
 
 _STATEFUL = frozenset(
@@ -33,14 +37,14 @@ def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFram
 
     `frame` is the output of `node`, and `streams` are its inputs that are streams.
     """
-    session: Any = frame.sparkSession
-    patterns = java_names(session).org.apache.spark.sql.catalyst.trees.TreePattern
+    plan = analyzed_plan(frame)
     analysis = _Analysis(
         [analyzed_plan(stream) for stream in streams.values()],
         frozenset(map(str.lower, streams)),
-        patterns.CURRENT_LIKE(),
+        reads_clock=contains_pattern(plan, "CURRENT_LIKE", False),
+        has_subqueries=contains_pattern(plan, "PLAN_EXPRESSION", False),
     )
-    analysis.visit(analyzed_plan(frame))
+    analysis.visit(plan)
     if analysis.defines_watermark:
         raise PlanError(
             f"{node.label} defines a watermark in SQL",
@@ -76,7 +80,8 @@ class _Analysis:
 
     inputs: list[Any]
     views: frozenset[str]
-    current_like: Any
+    reads_clock: bool
+    has_subqueries: bool
     state: str | None = None
     chance: str | None = None
     defines_watermark: bool = False
@@ -86,10 +91,11 @@ class _Analysis:
         kind = str(plan.nodeName())
         if kind == "View":
             return str(plan.desc().identifier().table()).lower() in self.views
-        if any(plan.equals(input_) for input_ in self.inputs):
+        if any(equal_nodes(plan, input_) for input_ in self.inputs):
             return True
         children = [self.visit(child) for child in children_of(plan)]
-        subqueries = [self.visit(query) for query in scala_items(plan.subqueries())]
+        found = scala_items(plan.subqueries()) if self.has_subqueries else []
+        subqueries = [self.visit(query) for query in found]
         reads = any(children) or any(subqueries)
         if kind.endswith("EventTimeWatermark"):
             self.defines_watermark = True
@@ -105,15 +111,15 @@ class _Analysis:
         if kind == "Sample":
             yield kind
         for expression in expressions_of(plan):
-            if not expression.deterministic():
+            if not is_deterministic(expression):
                 yield from _nondeterministic(expression)
-            if expression.containsPattern(self.current_like):
+            if self.reads_clock and contains_pattern(expression, "CURRENT_LIKE", False):
                 yield from _clocks(expression)
 
 
 def _nondeterministic(expression: Any) -> Iterator[str]:
     """Yields the names of the innermost nondeterministic expressions but user-defined functions."""
-    children = [child for child in children_of(expression) if not child.deterministic()]
+    children = [child for child in children_of(expression) if not is_deterministic(child)]
     for child in children:
         yield from _nondeterministic(child)
     name = str(expression.nodeName())

@@ -36,7 +36,7 @@ def divide_in_order(
     rows = _with_functions(catalyst, aggregate, columns, calls)
     results = [(call, call.resultAttribute()) for call in calls]
     items = scala_items(aggregate.aggregateExpressions())
-    return rows, [replace_calls(item, results, catalyst) for item in items]
+    return rows, [replace_calls(item, results) for item in items]
 
 
 def _with_functions(
@@ -52,11 +52,9 @@ def _with_functions(
     )
 
 
-def replace_calls(expression: Any, results: Sequence[tuple[Any, Any]], catalyst: Catalyst) -> Any:
+def replace_calls(expression: Any, results: Sequence[tuple[Any, Any]]) -> Any:
     """Returns an expression with the results in place of the calls of aggregate functions."""
     if class_name(expression) == "AggregateExpression":
         same = expression.resultId().id()
         return next(result for call, result in results if call.resultId().id() == same)
-    return map_children(
-        expression, lambda child: replace_calls(child, results, catalyst), catalyst.java
-    )
+    return map_children(expression, lambda child: replace_calls(child, results))

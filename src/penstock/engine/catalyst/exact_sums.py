@@ -174,7 +174,7 @@ def _over_totals(catalyst: Catalyst, result: Any, checked: Sequence[tuple[Any, A
     """Returns an expression with checked totals in place of sums."""
     if class_name(result) == "AttributeReference":
         return next((value for sum_, value in checked if result.exprId().equals(sum_)), result)
-    return map_children(result, lambda child: _over_totals(catalyst, child, checked), catalyst.java)
+    return map_children(result, lambda child: _over_totals(catalyst, child, checked))
 
 
 def _with_halves(catalyst: Catalyst, expression: Any) -> Any:
@@ -185,7 +185,7 @@ def _with_halves(catalyst: Catalyst, expression: Any) -> Any:
             return expression.withNewChildren(catalyst.sequence([catalyst.converted(total)]))
     if is_long_sum(expression) and not expression.isDistinct():
         return catalyst.converted(_long_of_halves(*_halves(catalyst, expression)))
-    return map_children(expression, lambda child: _with_halves(catalyst, child), catalyst.java)
+    return map_children(expression, lambda child: _with_halves(catalyst, child))
 
 
 def _halves(catalyst: Catalyst, call: Any) -> tuple[Column, Column]:

@@ -13,8 +13,8 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of, expressions_of
-from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name
+from penstock.engine.catalyst.java_trees import children_of, expressions_of, is_constant
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, equal_nodes, frame_of
 
 _OPERATORS = frozenset({
     "FilterExec", "GenerateExec", "InputAdapter", "MapInArrowExec", "ProjectExec",
@@ -32,6 +32,11 @@ class PhysicalRows:
     plan: Any
     names: Sequence[str]
     sparkSession: SparkSession
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> PhysicalRows:
+        """Returns the rows of a frame of texts."""
+        return cls(_physical_plan(frame), frame.columns, frame.sparkSession)
 
     def collect(self) -> list[Row]:
         """Computes the rows."""
@@ -71,8 +76,7 @@ class ExecutedPlan:
             return None
         if any(map(_contains_time_word, _operators_above(leaf, analyzed))):
             return None
-        java_frame: Any = frame._jdf
-        plan = java_frame.queryExecution().executedPlan()
+        plan = _physical_plan(frame)
         operators = []
         while class_name(plan) != "RDDScanExec":
             if class_name(plan) not in _OPERATORS:
@@ -101,12 +105,23 @@ class ExecutedPlan:
         return PhysicalRows(plan, self.names, input_.sparkSession)
 
 
+def _physical_plan(frame: DataFrame) -> Any:
+    java_frame: Any = frame._jdf
+    return java_frame.queryExecution().executedPlan()
+
+
+def compute(frame: DataFrame) -> None:
+    """Computes all rows of a frame; those that are cached now are read, or cached."""
+    current = frame_of(analyzed_plan(frame), frame.sparkSession)
+    _physical_plan(current).execute().count()
+
+
 def _operators_above(leaf: Any, plan: Any) -> list[Any]:
     """Returns the operators of an analyzed plan without its leaf."""
     pending, found = [plan], []
     while pending:
         operator = pending.pop()
-        if not operator.equals(leaf):
+        if not equal_nodes(operator, leaf):
             found.append(operator)
             pending += children_of(operator)
     return found
@@ -118,7 +133,7 @@ def _contains_time_word(operator: Any) -> bool:
     while pending:
         expression = pending.pop()
         children = children_of(expression)
-        if class_name(expression) == "Cast" and children[0].foldable():
+        if class_name(expression) == "Cast" and is_constant(children[0]):
             text = children[0].toString().lower()
             constant = class_name(children[0]) == "Literal"
             if not constant or any(word in text for word in _TIME_WORDS):

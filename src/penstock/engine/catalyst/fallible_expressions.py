@@ -9,7 +9,13 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.util import PythonEvalType
 
-from penstock.engine.catalyst.java_trees import children_of, expressions_of, varying_children_of
+from penstock.engine.catalyst.java_trees import (
+    children_of,
+    expressions_of,
+    is_constant,
+    type_name,
+    varying_children_of,
+)
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 
 _SAFE = frozenset({
@@ -36,6 +42,8 @@ _CONSTANT_INPUT = {"ILike": 1, "Like": 1, "RLike": 1, "RegExpReplace": 1, "Split
 _FLOATING = frozenset({"DoubleType", "FloatType"})
 OPAQUE = frozenset({"Exists", "InSubquery", "LateralSubquery", "PythonUDF", "ScalarSubquery"})
 """Expressions that Spark does not evaluate with the other ones of their operator."""
+_FAILURES = "_penstock_failures"
+"""The attribute of a Java object with the result of `find_failures`."""
 
 
 def is_fallible(frame: DataFrame) -> bool:
@@ -52,8 +60,15 @@ def is_fallible(frame: DataFrame) -> bool:
 
 def find_failures(expression: Any) -> set[str]:
     """Returns the classes of the subexpressions that may fail on the values of a row."""
+    known: set[str] | None = vars(expression).get(_FAILURES)
+    if known is None:
+        known = vars(expression)[_FAILURES] = _search_failures(expression)
+    return known
+
+
+def _search_failures(expression: Any) -> set[str]:
     found: set[str] = set()
-    pending = [] if expression.foldable() else [expression]
+    pending = [] if is_constant(expression) else [expression]
     while pending:
         expression = pending.pop()
         name = class_name(expression)
@@ -86,9 +101,9 @@ def _inputs(expression: Any, name: str) -> list[Any]:
     if name == "TryEval":
         return []
     if name == "PreciseTimestampConversion":
-        return [time for time in _event_times(expression) if not time.foldable()]
+        return [time for time in _event_times(expression) if not is_constant(time)]
     if name in _REPLACED:
-        return [each for each in scala_items(expression.parameters()) if not each.foldable()]
+        return [each for each in scala_items(expression.parameters()) if not is_constant(each)]
     return varying_children_of(expression)
 
 
@@ -104,16 +119,16 @@ def _event_times(bound: Any) -> list[Any]:
 
 
 def _is_number(expression: Any) -> bool:
-    return class_name(expression.dataType()) == "LongType"
+    return type_name(expression) == "LongType"
 
 
 def _may_fail(expression: Any, name: str) -> bool:
     if name in _ARITHMETIC:
-        return class_name(expression.dataType()) not in _FLOATING
+        return type_name(expression) not in _FLOATING
     if name == "Cast":
         return _cast_may_fail(expression)
     if name in _CONSTANT_INPUT:
-        return not expression.children().apply(_CONSTANT_INPUT[name]).foldable()
+        return not is_constant(children_of(expression)[_CONSTANT_INPUT[name]])
     if name == "PythonUDF":
         kind = int(expression.evalType())
         return kind != PythonEvalType.SQL_MAP_ARROW_ITER_UDF and not is_function_call(expression)
@@ -121,7 +136,7 @@ def _may_fail(expression: Any, name: str) -> bool:
 
 
 def _cast_may_fail(cast: Any) -> bool:
-    target = cast.dataType()
-    if cast.evalMode().toString() != "ANSI" or class_name(target) == "StringType":
+    if cast.evalMode().toString() != "ANSI" or type_name(cast) == "StringType":
         return False
-    return not cast.canUpCast(cast.child().dataType(), target)
+    (child,) = children_of(cast)
+    return not cast.canUpCast(child.dataType(), cast.dataType())

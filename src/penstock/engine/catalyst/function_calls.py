@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.engine.catalyst.fallible_expressions import is_function_call
 from penstock.engine.catalyst.java_trees import children_of, contains_pattern
-from penstock.engine.catalyst.spark_plan import map_children
+from penstock.engine.catalyst.spark_plan import equal_nodes, map_children
 
 
 def innermost_calls(values: Sequence[Any]) -> list[Any]:
@@ -19,11 +19,11 @@ def innermost_calls(values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def replace_call(expression: Any, call: Any, result: Any, java: Any) -> Any:
+def replace_call(expression: Any, call: Any, result: Any) -> Any:
     """Returns an expression with `result` in place of `call`."""
-    if expression.equals(call):
+    if equal_nodes(expression, call):
         return result
-    return map_children(expression, lambda child: replace_call(child, call, result, java), java)
+    return map_children(expression, lambda child: replace_call(child, call, result))
 
 
 def _add_calls(expression: Any, found: list[Any]) -> bool:
@@ -33,6 +33,6 @@ def _add_calls(expression: Any, found: list[Any]) -> bool:
         return True
     if not is_function_call(expression):
         return False
-    if not any(expression.equals(call) for call in found):
+    if not any(equal_nodes(expression, call) for call in found):
         found.append(expression)
     return True

@@ -21,7 +21,24 @@ private static boolean isPlain(Object item) {
 private void add(Object item, StringBuilder text) {
   String name = item.getClass().getSimpleName();
   text.append(gateway.putNewObject(item)).append(' ');
-  text.append(name.isEmpty() ? "?" : name).append(' ');
+  text.append(name.isEmpty() ? "?" : name).append(' ').append(facts(item)).append(' ');
+}
+
+private static String facts(Object item) {
+  try {
+    if (item instanceof org.apache.spark.sql.catalyst.expressions.Expression) {
+      org.apache.spark.sql.catalyst.expressions.Expression expression =
+          (org.apache.spark.sql.catalyst.expressions.Expression) item;
+      return "=" + (expression.foldable() ? "c" : "") + (expression.deterministic() ? "d" : "");
+    }
+    if (item instanceof org.apache.spark.sql.catalyst.plans.logical.LogicalPlan) {
+      return ((org.apache.spark.sql.catalyst.plans.logical.LogicalPlan) item).isStreaming()
+          ? "=s" : "=";
+    }
+  } catch (Exception unresolved) {
+    return "?";
+  }
+  return "?";
 }
 
 public String items(Object sequence) {
@@ -40,18 +57,39 @@ public String items(Object sequence) {
   return text.toString();
 }
 
-public String children(Object node) {
-  return items(((org.apache.spark.sql.catalyst.trees.TreeNode) node).children());
+private static scala.collection.Seq childrenOf(Object node) {
+  return ((org.apache.spark.sql.catalyst.trees.TreeNode) node).children();
 }
 
-public String varyingChildren(Object expression) {
+private static void push(java.util.ArrayDeque pending, scala.collection.Seq children) {
+  scala.collection.Iterator items = children.reverseIterator();
+  while (items.hasNext()) {
+    pending.push(items.next());
+  }
+}
+
+public String below(Object root, int limit) {
+  return trees(childrenOf(root), limit);
+}
+
+public String expressions(Object plan, int limit) {
+  return trees(((org.apache.spark.sql.catalyst.plans.QueryPlan) plan).expressions(), limit);
+}
+
+private String trees(scala.collection.Seq children, int limit) {
   StringBuilder text = new StringBuilder();
-  scala.collection.Iterator children =
-      ((org.apache.spark.sql.catalyst.trees.TreeNode) expression).children().iterator();
-  while (children.hasNext()) {
-    Object child = children.next();
-    if (!((org.apache.spark.sql.catalyst.expressions.Expression) child).foldable()) {
-      add(child, text);
+  java.util.ArrayDeque pending = new java.util.ArrayDeque();
+  text.append(children.size()).append(' ');
+  push(pending, children);
+  for (int count = 0; !pending.isEmpty(); count++) {
+    Object node = pending.pop();
+    add(node, text);
+    if (count < limit) {
+      children = childrenOf(node);
+      text.append(children.size()).append(' ');
+      push(pending, children);
+    } else {
+      text.append("? ");
     }
   }
   return text.toString();
@@ -66,10 +104,6 @@ public String references(Object node) {
 public boolean readsOnly(Object expression, Object plan) {
   return ((org.apache.spark.sql.catalyst.expressions.Expression) expression).references()
       .subsetOf(((org.apache.spark.sql.catalyst.plans.QueryPlan) plan).outputSet());
-}
-
-public String expressions(Object plan) {
-  return items(((org.apache.spark.sql.catalyst.plans.QueryPlan) plan).expressions());
 }
 
 public String find(Object root, String name) {
@@ -96,12 +130,7 @@ private void addFound(Object root, String name, StringBuilder text) {
     if (node.getClass().getSimpleName().equals(name)) {
       add(node, text);
     }
-    scala.collection.Seq children =
-        ((org.apache.spark.sql.catalyst.trees.TreeNode) node).children();
-    scala.collection.Iterator below = children.reverseIterator();
-    while (below.hasNext()) {
-      pending.push(below.next());
-    }
+    push(pending, childrenOf(node));
   }
 }
 
@@ -116,6 +145,11 @@ private java.util.List objects(String ids) {
 
 public Object sequence(String ids) {
   return org.apache.spark.api.python.PythonUtils.toSeq(objects(ids));
+}
+
+public Object withChildren(Object node, String ids) {
+  return ((org.apache.spark.sql.catalyst.trees.TreeNode) node).withNewChildren(
+      org.apache.spark.api.python.PythonUtils.toSeq(objects(ids)));
 }
 
 public Object replaced(Object plan, String pairs) {
@@ -170,19 +204,35 @@ public boolean contains(Object node, String names, boolean onlyStreams) {
   return false;
 }
 
-public String parts(Object node, String names, boolean onlyStreams) {
+public String parts(Object root, String names, boolean onlyStreams) {
   StringBuilder text = new StringBuilder();
-  scala.collection.Iterator children =
-      ((org.apache.spark.sql.catalyst.trees.TreeNode) node).children().iterator();
-  while (children.hasNext()) {
-    Object child = children.next();
-    add(child, text);
-    text.append(contains(child, names, onlyStreams) ? "1 " : "0 ");
+  java.util.ArrayDeque pending = new java.util.ArrayDeque();
+  scala.collection.Seq children = childrenOf(root);
+  text.append(children.size()).append(' ');
+  push(pending, children);
+  while (!pending.isEmpty()) {
+    Object node = pending.pop();
+    add(node, text);
+    if (contains(node, names, onlyStreams)) {
+      children = childrenOf(node);
+      text.append(children.size()).append(' ');
+      push(pending, children);
+    } else {
+      text.append("? ");
+    }
   }
   return text.toString();
 }
-"""
-"""Methods with the IDs of Java objects in py4j. Those that they return have the names of classes.
 
-`items` returns null for a sequence with a value that py4j converts, such as a text.
+public String typeName(Object expression) {
+  return ((org.apache.spark.sql.catalyst.expressions.Expression) expression).dataType().getClass()
+      .getSimpleName();
+}
+"""
+"""Methods with the IDs of Java objects in py4j. Those that they return have the names of classes
+and facts: after `=`, `c` for a constant, `d` for a deterministic expression, and `s` for a stream.
+
+`items` returns null for a sequence with a value that py4j converts, such as a text. `below`,
+`expressions` and `parts` return trees: their number, then each node, before those below it, with
+its number of children, or `?` if they are left out.
 """

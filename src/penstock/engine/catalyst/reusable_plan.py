@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.catalyst.fallible_expressions import OPAQUE
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of, expressions_of
-from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name
+from penstock.engine.catalyst.java_trees import children_of, expressions_of, is_deterministic
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, equal_nodes
 
 _OPERATORS = frozenset({
     "Aggregate", "ArrowEvalPython", "Distinct", "Filter", "Generate", "MapInArrow", "Project",
@@ -52,7 +52,7 @@ class ReusablePlan:
         plan = analysis.EliminateView.apply(analyzed_plan(frame))
         plan = analysis.EliminateSubqueryAliases.apply(plan)
         operators = []
-        while not plan.equals(leaf):
+        while not equal_nodes(plan, leaf):
             children = children_of(plan)
             if len(children) != 1 or not _is_reusable(plan):
                 return None
@@ -78,7 +78,7 @@ def _is_reusable(operator: Any) -> bool:
     if class_name(operator) not in _OPERATORS:
         return False
     pending = expressions_of(operator)
-    if not all(expression.deterministic() for expression in pending):
+    if not all(map(is_deterministic, pending)):
         return False
     while pending:
         expression = pending.pop()

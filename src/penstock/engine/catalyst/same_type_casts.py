@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import is_stream
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
@@ -24,7 +25,7 @@ from penstock.engine.catalyst.spark_plan import (
 def without_same_type_casts(frame: DataFrame) -> DataFrame:
     """Returns a stream whose selected event times keep their watermark in a cast to their type."""
     plan = analyzed_plan(frame)
-    if not plan.isStreaming() or class_name(plan) != "Project":
+    if not is_stream(plan) or class_name(plan) != "Project":
         return frame
     java: Any = java_names(frame.sparkSession)
     items = scala_items(plan.projectList())

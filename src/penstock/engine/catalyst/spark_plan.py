@@ -13,8 +13,10 @@ from penstock.engine.catalyst.java_trees import (
     children_of,
     contains_pattern,
     expressions_of_class,
+    is_stream,
     items_of,
     parts_of,
+    replace_children,
     to_sequence,
     with_expressions,
 )
@@ -25,12 +27,17 @@ TIME_WINDOW = "spark.timeWindow"
 SESSION_WINDOW = "spark.sessionWindow"
 WINDOWS = (TIME_WINDOW, SESSION_WINDOW)
 """The keys of Spark's metadata of a column of windows."""
+_PLAN = "_penstock_plan"
+"""The attribute of a DataFrame with its analyzed plan."""
 
 
 def analyzed_plan(frame: DataFrame) -> Any:
     """Returns the analyzed logical plan of a DataFrame, a Java object. Reads no data."""
-    java_frame: Any = frame._jdf
-    return java_frame.logicalPlan()
+    known = vars(frame).get(_PLAN)
+    if known is None:
+        java_frame: Any = frame._jdf
+        known = vars(frame)[_PLAN] = java_frame.logicalPlan()
+    return known
 
 
 def scala_items(sequence: Any) -> list[Any]:
@@ -48,22 +55,27 @@ def class_name(node: Any) -> str:
     return known
 
 
+def equal_nodes(one: Any, other: Any) -> bool:
+    """Returns whether two plans or expressions are equal."""
+    return class_name(one) == class_name(other) and bool(one.equals(other))
+
+
 def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
     """Returns Java objects, or values that py4j converts, as a Scala sequence."""
     return to_sequence(java.org.apache.spark.api.python.PythonUtils.toSeq, items)
 
 
-def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
+def map_children(node: Any, function: Callable[[Any], Any]) -> Any:
     """Returns a plan or an expression with new children; itself if the function changes none."""
     children = children_of(node)
-    return with_children(node, children, [function(child) for child in children], java)
+    return with_children(node, children, [function(child) for child in children])
 
 
-def with_children(node: Any, old: Sequence[Any], new: Sequence[Any], java: Any) -> Any:
+def with_children(node: Any, old: Sequence[Any], new: Sequence[Any]) -> Any:
     """Returns a plan or an expression with new children; itself if they are the old ones."""
     if all(one is other for one, other in zip(new, old, strict=True)):
         return node
-    return node.withNewChildren(scala_sequence(java, new))
+    return replace_children(node, new)
 
 
 _SUBQUERIES = ("Exists", "LateralSubquery", "ListQuery", "ScalarSubquery")
@@ -96,7 +108,7 @@ def rewrite_operators(
     def visit(part: Any) -> Any:
         below = parts_of(part, names, only_streams)
         new = [visit(child) if contains else child for child, contains in below]
-        part = with_children(part, [child for child, _ in below], new, java)
+        part = with_children(part, [child for child, _ in below], new)
         if subqueries and contains_pattern(part, "PLAN_EXPRESSION", only_streams):
             part = with_expressions(part, list(visited(part)))
         return rewrite(part, java)
@@ -137,8 +149,8 @@ def frame_of(plan: Any, session: SparkSession) -> DataFrame:
 
 def streaming_operators(plan: Any, kind: str) -> Iterator[Any]:
     """Yields the operators of a class over streams in a logical plan."""
-    if plan.isStreaming():
+    if is_stream(plan):
         if class_name(plan) == kind:
             yield plan
-        for child in scala_items(plan.children()):
+        for child in children_of(plan):
             yield from streaming_operators(child, kind)

@@ -83,7 +83,7 @@ def _average(catalyst: Catalyst, function: Any, total: WideTotal, pair: Column) 
     values = {"sum": total.result(pair.getField("total")), "count": pair.getField("count")}
     for attribute in scala_items(function.aggBufferAttributes()):
         value = catalyst.converted(values[str(attribute.name())])
-        result = replace_call(result, attribute, value, catalyst.java)
+        result = replace_call(result, attribute, value)
     return result
 
 

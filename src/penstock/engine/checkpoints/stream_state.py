@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from penstock.core.errors import StateError
 from penstock.core.files.durable import replace_durably
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import (
@@ -103,7 +103,7 @@ def _schemas(stream: DataFrame) -> dict[str, OperatorSchema]:
 
 
 def _operators(plan: Any) -> Iterator[OperatorSchema]:
-    if not plan.isStreaming():
+    if not is_stream(plan):
         return
     kind = class_name(plan)
     children = children_of(plan)
@@ -112,7 +112,7 @@ def _operators(plan: Any) -> Iterator[OperatorSchema]:
         yield OperatorSchema("aggregation", (keys, _columns(scala_items(plan.output()))))
     elif kind.startswith("Deduplicate"):
         yield OperatorSchema("deduplication", (_columns(scala_items(plan.keys())),))
-    elif kind == "Join" and all(child.isStreaming() for child in children):
+    elif kind == "Join" and all(map(is_stream, children)):
         sides = (_columns(scala_items(child.output())) for child in children)
         yield OperatorSchema("join", tuple(sides))
     for child in children:

@@ -14,12 +14,8 @@ from penstock.engine.analysis.errors import locate_errors, semi_join_error, stre
 from penstock.engine.analysis.syntax import text_errors
 from penstock.engine.build import Builder, collect_errors
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of
-from penstock.engine.catalyst.spark_plan import (
-    analyzed_plan,
-    class_name,
-    streaming_operators,
-)
+from penstock.engine.catalyst.java_trees import children_of, is_stream
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, streaming_operators
 from penstock.engine.checks.patterns import check_patterns
 from penstock.engine.late.late_search import find_late_rows
 from penstock.engine.windows.distinct import by_distinct_values
@@ -93,4 +89,4 @@ def _joins_groups(join: Any) -> bool:
     """Returns whether a join of streams reads groups, of which Spark's semi join returns none."""
     sides = children_of(join)
     groups = [next(streaming_operators(side, "Aggregate"), None) for side in sides]
-    return all(side.isStreaming() for side in sides) and any(groups)
+    return all(map(is_stream, sides)) and any(groups)

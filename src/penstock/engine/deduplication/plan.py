@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, pmod, spark_partition_id, struct, unix_micros
 from pyspark.sql.pandas.functions import arrow_udf
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
@@ -140,7 +140,7 @@ def _loses_order(plan: Any) -> bool:
 
 
 def _joins_streams(join: Any) -> bool:
-    return bool(join.left().isStreaming() and join.right().isStreaming())
+    return all(map(is_stream, children_of(join)))
 
 
 def _span(time: Any) -> int:

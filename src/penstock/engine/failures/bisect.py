@@ -12,9 +12,9 @@ from penstock.core.errors import PlanError, RecordError
 from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import to_arrow
+from penstock.engine.catalyst.executed_plan import compute
 from penstock.engine.failures.separation import branch_of
 from penstock.engine.row_checks.data_errors import SPARK_ERRORS, to_record_error
-from penstock.engine.sinks.sink_rows import discard
 from penstock.engine.updating.row_parts import row_parts
 from penstock.plan.graph import upstream
 from penstock.plan.model import Query
@@ -76,7 +76,7 @@ class Bisection:
         self.check_stop()
         frames = self._silent.build_batch(self._branch, self._frame(rows))
         for frame in self._parts(node or self.sink.inputs[0], frames):
-            discard(frame)
+            compute(frame)
 
     def _parts(self, target: str, frames: Mapping[str, DataFrame]) -> list[DataFrame]:
         """Returns a node's frame, or the frames below the state of the updating ones above."""
@@ -105,7 +105,7 @@ class Bisection:
                 continue
             try:
                 frames = self.builder.build_batch(self._branch, self.root)
-                discard(frames[name])
+                compute(frames[name])
             except SPARK_ERRORS as failure:
                 reason = to_record_error(failure)
                 return PlanError(

@@ -14,7 +14,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of, expressions_of, references_of
+from penstock.engine.catalyst.java_trees import (
+    children_of,
+    expressions_of,
+    is_deterministic,
+    is_stream,
+    references_of,
+)
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
@@ -141,7 +147,7 @@ class _Search:
     def _ways(self, plan: Any, marked: str | None = None) -> Iterator[_Way]:
         """Yields the ways below a plan. `marked` is the ID of the watermark above, if any."""
         kind = class_name(plan)
-        if not plan.isStreaming():
+        if not is_stream(plan):
             return
         if _is_stateful(plan):
             yield _Way(None, plan, stateful=True)
@@ -162,7 +168,7 @@ class _Search:
 def _is_stateful(plan: Any) -> bool:
     kind = class_name(plan)
     if kind == "Join":
-        return bool(plan.left().isStreaming() and plan.right().isStreaming())
+        return all(map(is_stream, children_of(plan)))
     return kind in _STATEFUL or kind.endswith("WithState")
 
 
@@ -194,7 +200,7 @@ def _check(path: LatePath) -> None:
     """Raises NotExact if an operator of a path cannot be repeated."""
     for operator, index in path.above:
         kind = class_name(operator)
-        if not all(each.deterministic() for each in expressions_of(operator)):
+        if not all(map(is_deterministic, expressions_of(operator))):
             raise NotExact("an expression is not deterministic")
         if kind == "Join" and class_name(operator.joinType()) in _JOINS[index]:
             continue

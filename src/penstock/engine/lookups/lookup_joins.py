@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, struct
 
-from penstock.engine.catalyst.java_trees import children_of, reads_only
+from penstock.engine.catalyst.java_trees import children_of, is_deterministic, reads_only
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.lookups.lookup_errors import SqlLookupError, lookup_error
@@ -76,7 +76,7 @@ class _Rewriting:
         """Returns a filter above a join. Its conditions on the stream are evaluated first."""
         join, conditions = plan.child(), conjuncts(plan.condition())
         kind, children = class_name(join.joinType()), children_of(join)
-        if kind in _INNER and all(each.deterministic() for each in conditions):
+        if kind in _INNER and all(map(is_deterministic, conditions)):
             return self._join(join, conditions)
         streams = [child for child in children if find_table(child, self._catalyst) is None]
         below = [each for each in conditions if len(streams) == 1 and _over(each, streams[0])]
@@ -241,7 +241,7 @@ class _Rewriting:
 
 def _over(expression: Any, plan: Any) -> bool:
     """Returns whether an expression has a value for each row of a plan."""
-    return bool(expression.deterministic()) and reads_only(expression, plan)
+    return is_deterministic(expression) and reads_only(expression, plan)
 
 
 def _equal_to(condition: Any, column: Any) -> Any | None:

@@ -19,11 +19,12 @@ from pyspark.sql.functions import struct, when
 from penstock.engine.catalyst.fallible_expressions import OPAQUE, find_failures
 from penstock.engine.catalyst.function_calls import innermost_calls, replace_call
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of, reads_only
+from penstock.engine.catalyst.java_trees import children_of, is_deterministic, is_stream, reads_only
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
     conjuncts,
+    equal_nodes,
     frame_of,
     scala_items,
     scala_sequence,
@@ -70,7 +71,7 @@ class CheckedPlan(ABC):
 
         Returns None where rows are combined or cannot be checked.
         """
-        if plan.equals(self.input):
+        if equal_nodes(plan, self.input):
             return self.identified
         visitor = {
             "Aggregate": self.visit_aggregate,
@@ -96,11 +97,13 @@ class CheckedPlan(ABC):
         Returns the plan of the rows that pass, and the expressions, replaced by fields of the
         check where they may fail. The plan is None if the expressions cannot be checked.
         """
+        if plan is None:
+            return None, values
         plan, values = self._compute_functions(plan, values)
         fallible = [value for value in values if find_failures(value) - OPAQUE]
         if plan is None or not fallible:
             return plan, values
-        if any(find_failures(value) & OPAQUE or not value.deterministic() for value in fallible):
+        if any(find_failures(value) & OPAQUE or not is_deterministic(value) for value in fallible):
             return None, values
         checked = analyzed_plan(
             frame_of(plan, self.session).select("*", self._try(fallible).alias(_VALUES))
@@ -110,15 +113,13 @@ class CheckedPlan(ABC):
         fields = self._fields(result, fallible)
         return passing, [next(fields) if value in fallible else value for value in values]
 
-    def _compute_functions(
-        self, plan: Any | None, values: list[Any]
-    ) -> tuple[Any | None, list[Any]]:
+    def _compute_functions(self, plan: Any, values: list[Any]) -> tuple[Any | None, list[Any]]:
         """Adds columns with the results of user-defined functions to a plan.
 
         Returns the plan, and the expressions with the columns in place of the calls. The columns
         hold errors as values. The arguments of the calls are checked first.
         """
-        while plan is not None and (calls := innermost_calls(values)):
+        while calls := innermost_calls(values):
             counts = [len(children_of(call)) for call in calls]
             arguments = [item for call in calls for item in children_of(call)]
             plan, arguments = self.check(plan, arguments)
@@ -132,7 +133,7 @@ class CheckedPlan(ABC):
             plan = analyzed_plan(frame_of(plan, self.session).select("*", *added))
             results = scala_items(plan.output())[-len(calls) :]
             for call, result in zip(calls, results, strict=True):
-                values = [replace_call(value, call, result, self.java) for value in values]
+                values = [replace_call(value, call, result) for value in values]
         return plan, values
 
     def sequence(self, items: Sequence[Any]) -> Any:
@@ -200,9 +201,9 @@ class CheckedPlan(ABC):
         Ends the search at a join with a stream, whose state would have `ROW`: adds only the checks
         of the side that reads the input.
         """
-        sides = [plan.left(), plan.right()]
+        sides = children_of(plan)
         reading = [side for side in sides if self.reads(side)]
-        if any(side.isStreaming() for side in sides if side not in reading):
+        if any(is_stream(side) for side in sides if side not in reading):
             for side in reading:
                 self.visit_side(plan, side)
             return None
@@ -236,7 +237,7 @@ class CheckedPlan(ABC):
 
     def reads(self, plan: Any) -> bool:
         """Returns whether a plan reads the input."""
-        return bool(plan.equals(self.input)) or any(map(self.reads, children_of(plan)))
+        return equal_nodes(plan, self.input) or any(map(self.reads, children_of(plan)))
 
     def _try(self, values: Sequence[Any]) -> Column:
         """Returns the struct of expressions, null if one of them fails.
@@ -266,7 +267,7 @@ class CheckedPlan(ABC):
 def _cannot_fail(condition: Any) -> bool:
     """Returns whether a condition can be evaluated without a check, and before other ones."""
     calls = innermost_calls([condition])
-    return not calls and condition.deterministic() and not find_failures(condition)
+    return not calls and is_deterministic(condition) and not find_failures(condition)
 
 
 def aggregated_values(aggregate: Any, expressions: Any) -> list[Any]:

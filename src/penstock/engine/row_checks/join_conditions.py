@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any
 
 from penstock.engine.catalyst.fallible_expressions import find_failures
-from penstock.engine.catalyst.java_trees import children_of, reads_only, references_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream, reads_only, references_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
@@ -19,7 +19,6 @@ from penstock.engine.catalyst.spark_plan import (
     conjuncts,
     has_metadata,
     map_children,
-    scala_items,
 )
 
 EQUALITIES = frozenset({"EqualNullSafe", "EqualTo"})
@@ -28,9 +27,7 @@ _INNER = frozenset({"Cross", "Inner"})
 
 def is_stream_join(plan: Any) -> bool:
     """Returns whether an operator joins two streams."""
-    return class_name(plan) == "Join" and all(
-        side.isStreaming() for side in scala_items(plan.children())
-    )
+    return class_name(plan) == "Join" and all(map(is_stream, children_of(plan)))
 
 
 def side_values(join: Any, side: Any, expressions: Any) -> list[Any]:
@@ -55,7 +52,7 @@ def with_filters_above(plan: Any, catalyst: Catalyst) -> Any:
     The parts are filters above the joins. Spark computes the end of the state from comparisons of
     event times, which remain in the condition.
     """
-    plan = map_children(plan, lambda child: with_filters_above(child, catalyst), catalyst.java)
+    plan = map_children(plan, lambda child: with_filters_above(child, catalyst))
     if not is_stream_join(plan) or class_name(plan.joinType()) not in _INNER:
         return plan
     condition = plan.condition()

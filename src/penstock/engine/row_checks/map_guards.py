@@ -39,7 +39,7 @@ def guard_maps(expression: Any, column: ToColumn, java: Any) -> Any:
 
     `column` returns an expression of Catalyst as a column.
     """
-    guarded = map_children(expression, lambda child: guard_maps(child, column, java), java)
+    guarded = map_children(expression, lambda child: guard_maps(child, column, java))
     find_keys = _KEYS.get(class_name(expression))
     if find_keys is None:
         return guarded

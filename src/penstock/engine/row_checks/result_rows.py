@@ -19,12 +19,13 @@ from penstock.engine.catalyst.exact_sums import (
     with_totals,
     with_window_totals,
 )
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.messages import without_column_ids
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
+    equal_nodes,
     frame_of,
     map_children,
     scala_items,
@@ -82,7 +83,7 @@ class ResultRows:
         plan = analyzed_plan(rows)
         named = catalyst.rename(scala_items(plan.output()), scala_items(self.rows.output()))
         other = catalyst.project(plan, named)
-        return replace_part(self.above, self.rows, other, catalyst.java)
+        return replace_part(self.above, self.rows, other)
 
 
 class ResultSearch(CheckSearch):
@@ -140,7 +141,7 @@ def divide_window(plan: Any, window: Any, session: SparkSession) -> ResultRows |
     if totals is None:
         return None
     divided = catalyst.analyzed(catalyst.project(*totals))
-    above = replace_part(plan, window, divided, catalyst.java)
+    above = replace_part(plan, window, divided)
     return ResultRows(divided.child(), above, column_names(*totals))
 
 
@@ -151,14 +152,14 @@ def divide(plan: Any, aggregate: Any, session: SparkSession) -> ResultRows:
     """
     catalyst = Catalyst(session)
     groups = divide_as_planned(catalyst, aggregate)
-    divide_sums = with_marked_totals if aggregate.isStreaming() else with_totals
+    divide_sums = with_marked_totals if is_stream(aggregate) else with_totals
     divided = catalyst.analyzed(catalyst.project(*divide_sums(catalyst, *groups)))
-    above = replace_part(plan, aggregate, divided, catalyst.java)
+    above = replace_part(plan, aggregate, divided)
     return ResultRows(divided.child(), above, column_names(*groups))
 
 
-def replace_part(plan: Any, part: Any, other: Any, java: Any) -> Any:
+def replace_part(plan: Any, part: Any, other: Any) -> Any:
     """Returns a plan with another plan in place of a part."""
-    if plan.equals(part):
+    if equal_nodes(plan, part):
         return other
-    return map_children(plan, lambda child: replace_part(child, part, other, java), java)
+    return map_children(plan, lambda child: replace_part(child, part, other))

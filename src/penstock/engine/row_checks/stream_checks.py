@@ -17,7 +17,7 @@ from pyspark.sql.functions import rand, struct, when
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
@@ -130,7 +130,7 @@ def _check_results(
     catalyst = Catalyst(session)
     for position in range(len(find_parts(plan, is_checked))):
         part = find_parts(plan, is_checked)[position]
-        if not part.isStreaming():
+        if not is_stream(part):
             continue
         if _is_aggregation(part):
             found = divide(plan, part, session)
@@ -217,18 +217,18 @@ class _CheckedStream(CheckedPlan):
             return plan.withNewChildren(self.sequence([self.rewrite(plan.child())]))
         replaced = [pair for pair in zip(values, fields, strict=True) if pair[0] is not pair[1]]
         groups, results = (
-            self.sequence([_replace(item, replaced, self) for item in scala_items(items)])
+            self.sequence([_replace(item, replaced) for item in scala_items(items)])
             for items in (plan.groupingExpressions(), plan.aggregateExpressions())
         )
         return self.plans.Aggregate(groups, results, passing, plan.hint())
 
 
-def _replace(expression: Any, replaced: list[tuple[Any, Any]], plan: CheckedPlan) -> Any:
+def _replace(expression: Any, replaced: list[tuple[Any, Any]]) -> Any:
     """Returns an expression in which values are replaced by fields."""
     for value, field in replaced:
         if expression.semanticEquals(value):
             return field
-    return map_children(expression, lambda child: _replace(child, replaced, plan), plan.java)
+    return map_children(expression, lambda child: _replace(child, replaced))
 
 
 def _passing(writer: FailingRowsWriter) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:

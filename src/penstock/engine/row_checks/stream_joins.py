@@ -13,9 +13,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import contains_pattern
+from penstock.engine.catalyst.java_trees import contains_pattern, is_stream
 from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import analyzed_plan, map_children
+from penstock.engine.catalyst.spark_plan import analyzed_plan, equal_nodes, map_children
 from penstock.engine.row_checks.checked_plan import without_ctes
 from penstock.engine.row_checks.join_conditions import is_stream_join, with_filters_above
 from penstock.engine.row_checks.result_rows import find_parts
@@ -61,24 +61,24 @@ class JoinedPlan:
         leaves: list[tuple[Any, Any]] = []
 
         def replace(part: Any) -> Any:
-            if not part.isStreaming():
+            if not is_stream(part):
                 return part
-            if any(part.equals(each) or part.sameResult(each) for each in streams):
+            if any(equal_nodes(part, each) or part.sameResult(each) for each in streams):
                 leaf = catalyst.plans.LocalRelation(
                     part.output(), catalyst.sequence([]), True, catalyst.java.scala.Option.empty()
                 )
                 leaves.append((leaf, part))
                 return leaf
-            return map_children(part, replace, catalyst.java)
+            return map_children(part, replace)
 
         return cls(replace(without_ctes(frame)), leaves)
 
     def over_inputs(self, plan: Any, catalyst: Catalyst) -> Any:
         """Returns a plan over the leaves as a plan over the streams."""
         for leaf, stream in self.inputs:
-            if plan.equals(leaf):
+            if equal_nodes(plan, leaf):
                 return stream
-        return map_children(plan, lambda child: self.over_inputs(child, catalyst), catalyst.java)
+        return map_children(plan, lambda child: self.over_inputs(child, catalyst))
 
 
 def optimize(plan: Any, catalyst: Catalyst) -> Any:

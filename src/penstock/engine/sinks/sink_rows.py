@@ -27,7 +27,7 @@ from pyspark.sql.window import WindowSpec
 from penstock.core.names import quote_name
 from penstock.engine.catalyst.arrow_map import map_in_arrow
 from penstock.engine.catalyst.columns import has_variant, sink_schema
-from penstock.engine.catalyst.executed_plan import PhysicalRows
+from penstock.engine.catalyst.executed_plan import PhysicalRows, compute
 from penstock.engine.catalyst.variants import variants_to_json
 from penstock.engine.checkpoints.batch_record import Partitioning
 from penstock.engine.sinks.sink import RECEIPT_DDL, PartitionWriter, SinkTask
@@ -51,16 +51,11 @@ def computed(rows: DataFrame) -> Iterator[None]:
     if not cached:
         rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
     try:
-        rows.count()
+        compute(rows)
         yield
     finally:
         if not cached:
             rows.unpersist()
-
-
-def discard(rows: DataFrame) -> None:
-    """Computes all rows."""
-    rows.write.format("noop").mode("overwrite").save()
 
 
 def is_upserted(sink: Sink[Any]) -> bool:
@@ -94,7 +89,8 @@ def write_rows(
 def collect_receipts(receipts: DataFrame | PhysicalRows, batch: BatchId) -> list[dict[str, Any]]:
     """Writes the rows of a batch by computing a frame of `receipts_of`. Returns the receipts."""
     spark_task.set_batch(receipts.sparkSession.sparkContext, batch)
-    return [json.loads(row.receipt) for row in receipts.collect()]
+    texts = PhysicalRows.of(receipts) if isinstance(receipts, DataFrame) else receipts
+    return [json.loads(row.receipt) for row in texts.collect()]
 
 
 def receipts_of(

@@ -60,7 +60,7 @@ class _Sharing:
         """Returns a plan with references in place of the sources."""
         if _is_source(plan) and _node(plan) in self.names:
             return self._reference(plan)
-        return map_children(plan, self.replace, self.java)
+        return map_children(plan, self.replace)
 
     def _reference(self, source: Any) -> Any:
         none = self.java.scala.Option.empty()

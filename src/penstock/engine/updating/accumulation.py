@@ -140,8 +140,7 @@ class Accumulation:
         plan = self.catalyst.project(plan, [*self.catalyst.rename(found, targets), weight])
         results = [(a, function_of(a).evaluateExpression()) for a, _ in self.functions]
         items = [
-            replace_calls(item, results, self.catalyst)
-            for item in scala_items(self.plan.aggregateExpressions())
+            replace_calls(item, results) for item in scala_items(self.plan.aggregateExpressions())
         ]
         plan = self.catalyst.project(plan, [*items, weight])
         return Weighted(plan, weight, adds_only=not had_state)

@@ -18,7 +18,7 @@ from pyspark.sql.functions import coalesce, isnan, lit, when
 from penstock.engine.catalyst.exact_sums import long_of, long_of_total
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst, named
-from penstock.engine.catalyst.spark_plan import class_name
+from penstock.engine.catalyst.spark_plan import class_name, equal_nodes
 from penstock.engine.updating.groups import Function
 from penstock.engine.updating.weighted import Weighted
 
@@ -71,7 +71,7 @@ class Partials:
         """Returns the partial column of a value."""
         known = self.catalyst.expression(value), function
         for index, (expression, other) in enumerate(self._known):
-            if other == function and expression.equals(known[0]):
+            if other == function and equal_nodes(expression, known[0]):
                 return named(f"{PARTIAL}{index}")
         self._known.append(known)
         self.columns.append((value, function))

@@ -22,6 +22,7 @@ from penstock.engine.catalyst.spark_plan import (
     SESSION_WINDOW,
     analyzed_plan,
     class_name,
+    equal_nodes,
     has_metadata,
     scala_items,
 )
@@ -120,7 +121,7 @@ class IncrementalPlan:
         names = names or column_names(rows, results)
         compute = self._aggregate if class_name(plan) == "Aggregate" else self._window
         both = self._catalyst.analyzed(self._catalyst.project(rows, results))
-        above = replace_part(self._template, plan, both, self._catalyst.java)
+        above = replace_part(self._template, plan, both)
         found = ResultRows(both.child(), above, names)
         return self._project(both, [select(found, compute(rows, children))])
 
@@ -227,10 +228,12 @@ class IncrementalPlan:
 
     def _apply(self, plan: Any, bottom: Any, affected: AffectedFrame, phases: Sequence[int]) -> Any:
         rows = [affected.rows(side, phases) for side in range(len(affected.inputs))]
-        if plan.equals(bottom):
+        if equal_nodes(plan, bottom):
             return plan.withNewChildren(self._catalyst.sequence(rows))
         (child,) = children_of(plan)
-        below = rows[0] if child.equals(bottom) else self._apply(child, bottom, affected, phases)
+        below = (
+            rows[0] if equal_nodes(child, bottom) else self._apply(child, bottom, affected, phases)
+        )
         return plan.withNewChildren(self._catalyst.sequence([below]))
 
     def _join(self, plan: Any, children: Sequence[Weighted]) -> Weighted:

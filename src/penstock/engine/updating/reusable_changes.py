@@ -14,7 +14,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.engine.catalyst.fallible_expressions import OPAQUE
-from penstock.engine.catalyst.java_trees import children_of, expressions_of, with_nodes
+from penstock.engine.catalyst.java_trees import (
+    children_of,
+    expressions_of,
+    is_deterministic,
+    with_nodes,
+)
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.updating.batch import UpdatingBatch
@@ -142,7 +147,7 @@ def _is_reusable(expression: Any) -> bool:
         if class_name(part) == _OF_PARTITION:
             continue
         children = children_of(part)
-        chooses = not part.deterministic() and all(child.deterministic() for child in children)
+        chooses = not is_deterministic(part) and all(map(is_deterministic, children))
         if chooses or class_name(part) in _SUBQUERIES:
             return False
         pending += children

@@ -10,7 +10,7 @@ from penstock.engine.catalyst.aggregates import divide_as_planned
 from penstock.engine.catalyst.function_calls import replace_call
 from penstock.engine.catalyst.java_trees import children_of, expressions_of
 from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import class_name, map_children, scala_items
+from penstock.engine.catalyst.spark_plan import class_name, equal_nodes, map_children, scala_items
 from penstock.engine.updating.template import reads, rewritten
 
 
@@ -29,7 +29,7 @@ class ScalarSubqueries:
         patterns = self.catalyst.java.org.apache.spark.sql.catalyst.trees.TreePattern
         if not plan.containsPattern(patterns.SCALAR_SUBQUERY()):
             return plan
-        plan = map_children(plan, self.replace, self.catalyst.java)
+        plan = map_children(plan, self.replace)
         visit = self._visits.get(class_name(plan))
         subqueries = _find(expressions_of(plan))
         found = next((each for each in subqueries if reads(each.plan(), self.leaves)), None)
@@ -76,7 +76,7 @@ class ScalarSubqueries:
         An aggregate may use the value in the arguments of its functions only.
         """
         rows, results = divide_as_planned(self.catalyst, plan)
-        if any(found.equals(each) for each in _find(results)):
+        if any(equal_nodes(found, each) for each in _find(results)):
             return self.catalyst.project(rows, results)
         below, value = self._joined(plan.child(), found)
         items = self._replaced(scala_items(plan.aggregateExpressions()), found, value)
@@ -97,8 +97,7 @@ class ScalarSubqueries:
         return catalyst.plans.Join(plan, row, single, none, hint), value
 
     def _replaced(self, expressions: Sequence[Any], subquery: Any, value: Any) -> list[Any]:
-        java = self.catalyst.java
-        return [replace_call(each, subquery, value, java) for each in expressions]
+        return [replace_call(each, subquery, value) for each in expressions]
 
     def _with_output(self, plan: Any, original: Any) -> Any:
         """Returns a plan with the columns of the original one, without the value."""

@@ -84,7 +84,7 @@ class _CalendarWindows:
         """Returns an expression over the columns that are windows."""
         if class_name(expression) == "AttributeReference":
             return self.columns.get(int(expression.exprId().id()), expression)
-        return map_children(expression, lambda child: self._column(child, java), java)
+        return map_children(expression, lambda child: self._column(child, java))
 
     def _add(self, items: Any) -> None:
         """Adds the names of columns that are windows."""
@@ -129,7 +129,7 @@ def _at(expression: Any, moment: int, java: Any) -> Any:
     if class_name(expression) == "AttributeReference":
         literal = java.org.apache.spark.sql.catalyst.expressions.Literal
         return literal(moment, expression.dataType())
-    return map_children(expression, lambda child: _at(child, moment, java), java)
+    return map_children(expression, lambda child: _at(child, moment, java))
 
 
 def _by_column(plan: Any, struct: Any, time: Any, java: Any) -> Any:
@@ -151,18 +151,18 @@ def _by_column(plan: Any, struct: Any, time: Any, java: Any) -> Any:
     rows = plans.Project(scala_sequence(java, [*scala_items(plan.child().output()), window]), timed)
     column = scala_items(rows.output())[-1]
     groups, items = (
-        scala_sequence(java, [_replace(each, struct, column, java) for each in scala_items(part)])
+        scala_sequence(java, [_replace(each, struct, column) for each in scala_items(part)])
         for part in (plan.groupingExpressions(), plan.aggregateExpressions())
     )
     return plans.Aggregate(groups, items, rows, plan.hint())
 
 
-def _replace(expression: Any, struct: Any, column: Any, java: Any) -> Any:
+def _replace(expression: Any, struct: Any, column: Any) -> Any:
     if expression.semanticEquals(struct):
         return column
     if class_name(expression) == "AggregateExpression":
         return expression
-    return map_children(expression, lambda child: _replace(child, struct, column, java), java)
+    return map_children(expression, lambda child: _replace(child, struct, column))
 
 
 def _parts(expression: Any) -> Iterator[Any]:

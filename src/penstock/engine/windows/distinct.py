@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import children_of, nodes_of_class
+from penstock.engine.catalyst.java_trees import children_of, is_constant, nodes_of_class
 from penstock.engine.catalyst.spark_plan import (
     class_name,
     map_children,
@@ -72,7 +72,7 @@ def _same_values(aggregates: Sequence[Any]) -> bool:
     first, *others = [
         [
             *(each for each in children_of(one.aggregateFunction())
-              if not each.foldable()),
+              if not is_constant(each)),
             *([one.filter().get()] if one.filter().isDefined() else []),
         ]
         for one in aggregates
@@ -96,4 +96,4 @@ def _with_filter(expression: Any, java: Any) -> Any:
         always = java.scala.Option.apply(literals.TrueLiteral())
         function, mode = expression.aggregateFunction(), expression.mode()
         return expression.copy(function, mode, True, always, expression.resultId())
-    return map_children(expression, lambda child: _with_filter(child, java), java)
+    return map_children(expression, lambda child: _with_filter(child, java))

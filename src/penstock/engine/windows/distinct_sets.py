@@ -24,7 +24,7 @@ def over_sets(expression: Any, java: Any) -> Any:
         if not expression.isDistinct() or class_name(function) not in _FUNCTIONS:
             return expression
         return _Sets(java).aggregated(function, expression.filter())
-    return map_children(expression, lambda child: over_sets(child, java), java)
+    return map_children(expression, lambda child: over_sets(child, java))
 
 
 class _Sets:

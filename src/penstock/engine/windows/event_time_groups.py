@@ -55,10 +55,10 @@ def _without_event_times(plan: Any, times: list[Any], java: Any) -> Any:
         scala_sequence(java, [*scala_items(plan.child().output()), *copies]), plan.child()
     )
     replaced = list(zip(times, scala_items(child.output())[-len(times) :], strict=True))
-    groups = [_replace(each, replaced, java) for each in scala_items(plan.groupingExpressions())]
+    groups = [_replace(each, replaced) for each in scala_items(plan.groupingExpressions())]
     items = []
     for item in scala_items(plan.aggregateExpressions()):
-        value = _replace(item, replaced, java)
+        value = _replace(item, replaced)
         if class_name(value) == "AttributeReference" and value is not item:
             value = expressions.Alias(
                 value, item.name(), item.exprId(), item.qualifier(), none, empty
@@ -69,14 +69,14 @@ def _without_event_times(plan: Any, times: list[Any], java: Any) -> Any:
     )
 
 
-def _replace(expression: Any, replaced: list[tuple[Any, Any]], java: Any) -> Any:
+def _replace(expression: Any, replaced: list[tuple[Any, Any]]) -> Any:
     """Returns an expression with copies in place of columns, except in aggregate functions."""
     for column, copy in replaced:
         if expression.semanticEquals(column):
             return copy
     if class_name(expression) == "AggregateExpression":
         return expression
-    return map_children(expression, lambda child: _replace(child, replaced, java), java)
+    return map_children(expression, lambda child: _replace(child, replaced))
 
 
 def _has(expression: Any, *keys: str) -> bool:

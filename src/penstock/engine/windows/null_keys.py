@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.spark_plan import (
     WINDOWS,
     class_name,
@@ -32,7 +32,7 @@ def by_known_keys(frame: DataFrame) -> DataFrame:
 def _rewrite(plan: Any, java: Any) -> Any:
     if class_name(plan) != "Join" or plan.joinType().toString() != "FullOuter":
         return plan
-    if not all(child.isStreaming() for child in children_of(plan)):
+    if not all(map(is_stream, children_of(plan))):
         return plan
     equalities = list(_nullable_equalities(plan))
     if not equalities:

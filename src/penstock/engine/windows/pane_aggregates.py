@@ -11,7 +11,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import lit, when
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_deterministic
 from penstock.engine.catalyst.spark_plan import class_name, scala_sequence
 from penstock.engine.windows.pane_rows import Kind
 
@@ -58,7 +58,7 @@ class Aggregates:
 
     def _merge(self, aggregate: Any) -> Any:
         function = aggregate.aggregateFunction()
-        if aggregate.isDistinct() or not aggregate.deterministic():
+        if aggregate.isDistinct() or not is_deterministic(aggregate):
             raise Unsupported("a distinct or random aggregate")
         if class_name(function) in _REPLACED:
             function = function.replacement()

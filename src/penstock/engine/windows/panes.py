@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.engine.catalyst.arrow_map import map_in_arrow
 from penstock.engine.catalyst.columns import to_arrow
-from penstock.engine.catalyst.java_trees import children_of, references_of
+from penstock.engine.catalyst.java_trees import children_of, is_deterministic, references_of
 from penstock.engine.catalyst.spark_plan import (
     TIME_WINDOW,
     WATERMARK_DELAY,
@@ -85,7 +85,7 @@ class _Panes:
         for group in scala_items(plan.groupingExpressions()):
             if group.semanticEquals(window.column):
                 groups.append((group, group))
-            elif not group.deterministic() or _reads(group, window.column) or _has_delay(group):
+            elif not is_deterministic(group) or _reads(group, window.column) or _has_delay(group):
                 raise Unsupported("a group by a part of the window, or by chance")
             else:
                 groups.append((group, aggregates.add_key(group)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import children_of, references_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream, references_of
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     class_name,
@@ -34,7 +34,7 @@ def by_time_bounds_only(frame: DataFrame) -> DataFrame:
 def _rewrite(plan: Any, java: Any) -> Any:
     preserved = _PRESERVED.get(class_name(plan.joinType())) if class_name(plan) == "Join" else None
     sides = children_of(plan)
-    if preserved is None or not all(side.isStreaming() for side in sides):
+    if preserved is None or not all(map(is_stream, sides)):
         return plan
     condition = plan.condition()
     parts = conjuncts(condition.get()) if condition.isDefined() else []

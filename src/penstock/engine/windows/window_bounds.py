@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.same_type_casts import without_cast
 from penstock.engine.catalyst.spark_plan import (
     SESSION_WINDOW,
@@ -85,7 +85,7 @@ class _WholeWindows:
 
     def _join(self, join: Any, conditions: Sequence[Any]) -> Any:
         """Returns a join with the equality of the windows whose bounds are equal."""
-        if not all(side.isStreaming() for side in children_of(join)):
+        if not all(map(is_stream, children_of(join))):
             return join
         if any(map(_compares_event_times, conditions)):
             return join
