@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from deaths import Killed, mortal
 from kill_anywhere import kill_anywhere
-from moments import MOMENTS
+from moments import BEFORE_THE_LEDGER, MOMENTS
 from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 
 def test_at_every_moment_that_matters(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    moments = list(MOMENTS)
+    """Torn files are found before the ledger, too."""
+    moments = [name for name, moment in MOMENTS.items() if moment is not BEFORE_THE_LEDGER]
     kill_anywhere(tmp_path, kills=0, records=3_000, seed=3, moments=moments, spark=penstock_spark)
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from in_this_process import RunInThread, run_pytest
+from in_this_process import RunInThread, run_pytest, run_python
 from penstock_program import PenstockProgram
 
 from command_line import CommandLine
@@ -39,6 +39,7 @@ _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
 _PYTEST = re.compile(r"python -m pytest ([^\n|&;<>$`*()]+)\n?")
+_PYTHON = re.compile(r'python -c "([^"$`\\]*)"\n?')
 _BACKGROUND = re.compile(r"&\s*$", re.MULTILINE)
 _RUN_BESIDE = re.compile(r"penstock (run [^\n|&;<>`()]+)> ?(\S+) 2>&1 &(?:\n|$)")
 _MORE = "       -> "
@@ -103,13 +104,14 @@ class Reader:
     its output; all blocks of a page are in one shell. A `python` block is a program. `skip=WHY` is
     not run. `close` ends what was left running in the background.
 
-    With `cli`, these run in this process: `penstock WORD ...` (in the background only a run whose
-    output is not read), and `python -m pytest ...`. A shell runs all other commands.
+    These run in this process, by `cli`: `penstock WORD ...` (in the background only a run whose
+    output goes to a file), programs of Python, and `python -m pytest ...`. A shell runs all other
+    commands.
     """
 
     directory: Path
+    cli: CommandLine
     environment: Mapping[str, str] = field(default_factory=dict)
-    cli: CommandLine | None = None
     _groups: list[int] = field(default_factory=list)
     _runs: list[RunInThread] = field(default_factory=list)
     _shell_of_page: Shell | None = None
@@ -126,7 +128,7 @@ class Reader:
         elif block.language == "sh":
             return self._shell(block, block.text)
         elif block.language == "python":
-            return self._run(block, [sys.executable, "-c", block.text])
+            return run_python(block.text, block.place, self.directory, self.cli)
         elif "shell" in block.options:
             return "".join(self._respond(block, *each) for each in block.statements())
         elif block.language == "console":
@@ -134,7 +136,7 @@ class Reader:
         return ""
 
     def _respond(self, block: Block, statement: str, expected: str) -> str:
-        assert self.cli is not None and self.cli.spark is not None
+        assert self.cli.spark is not None
         if self._shell_of_page is None:
             spark: Future[SparkSession] = Future()
             spark.set_result(self.cli.spark)
@@ -150,7 +152,7 @@ class Reader:
 
     def close(self) -> None:
         """Ends what still runs."""
-        for run in self._runs:
+        for run in reversed(self._runs):
             run.close()
         self._runs.clear()
         for group in self._groups:
@@ -170,11 +172,14 @@ class Reader:
         if not command:
             return ""
         words, tests = _PENSTOCK.fullmatch(command), _PYTEST.fullmatch(command)
-        if self.cli is not None and tests is not None:
+        if tests is not None:
             done = run_pytest(shlex.split(tests[1]), self.directory, self.cli)
             self._judge(block, command, done, code)
             return done.stdout
-        if self.cli is None or words is None:
+        program = _PYTHON.fullmatch(command)
+        if program is not None:
+            return run_python(program[1], block.place, self.directory, self.cli)
+        if words is None:
             return self._run(block, ["sh", "-e", "-c", command], code)
         variables = dict(each.split("=", 1) for each in words[1].split())
         done = self.cli(
@@ -185,12 +190,13 @@ class Reader:
         return done.stdout or done.stderr
 
     def _start_run(self, block: Block, command: str) -> str:
-        """Starts a run in the background whose output the page does not read. Returns the rest."""
+        """Starts a run in the background. Returns the rest of the command."""
         beside = _RUN_BESIDE.match(command)
-        if self.cli is None or beside is None or block.page.read_text().count(beside[2]) > 1:
+        if beside is None:
             return command
         words = shlex.split(Template(beside[1]).substitute(self.environment))
-        self._runs.append(RunInThread(words, self.directory, self.environment, self.cli))
+        output = self.directory / beside[2]
+        self._runs.append(RunInThread(words, output, self.directory, self.environment, self.cli))
         return command[beside.end() :]
 
     def _run(self, block: Block, command: list[str], code: int = 0) -> str:
@@ -219,7 +225,7 @@ class Reader:
 
         A command in the background runs beside the next ones, so it is a process of its own.
         """
-        if self.cli is None or _BACKGROUND.search(command):
+        if _BACKGROUND.search(command):
             return nullcontext()
         return PenstockProgram(self.cli)
 

@@ -28,7 +28,7 @@ def test_a_page_does_what_it_says(
         environment["PORT"] = str(free_port())
     if "$ penstock run examples/" in text:
         shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=MADE)
-    with closing(Reader(tmp_path, environment, cli)) as reader:
+    with closing(Reader(tmp_path, cli, environment)) as reader:
         for block in performed:
             reader.perform(block)
 

@@ -50,7 +50,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Iterator[
         if Path(__file__).name in block.options.get("skip", "")
     ]
     assert chosen
-    with Kafka() as broker, closing(Reader(where, {"KAFKA": broker.address}, cli)) as reader:
+    with Kafka() as broker, closing(Reader(where, cli, {"KAFKA": broker.address})) as reader:
         printed = [reader.perform(block) for block in chosen]
         yield Ran(broker, printed[-1])
 

@@ -22,7 +22,7 @@ def test_a_connector_in_30_minutes(tmp_path: Path, cli: CommandLine) -> None:
     project = tmp_path / "plugin"
     project.mkdir()
     with ExitStack() as stack:
-        reader = stack.enter_context(closing(Reader(project, cli=cli)))
+        reader = stack.enter_context(closing(Reader(project, cli)))
         for block in blocks(CONNECTOR_PAGE):
             if block.text.strip() == "pip install -e .":
                 stack.enter_context(installed(project, cli))

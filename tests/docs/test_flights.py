@@ -51,7 +51,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Ran:
     checkout = tmp_path_factory.mktemp("checkout")
     where = checkout / "examples" / "flights"
     shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns("out", ".penstock"))
-    with closing(Reader(checkout, cli=cli)) as reader:
+    with closing(Reader(checkout, cli)) as reader:
         return Ran("".join(map(reader.perform, blocks(README))), where)
 
 

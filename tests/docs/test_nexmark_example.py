@@ -72,7 +72,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Path:
     """Carries out the README and returns its directory, with the first third of each file."""
     where = tmp_path_factory.mktemp("nexmark") / "example"
     shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns("data", "out", ".penstock"))
-    with closing(Reader(where, cli=cli)) as reader:
+    with closing(Reader(where, cli)) as reader:
         for block in blocks(where / "README.md"):
             reader.perform(block)
     for path in (path for table in EVENTS for path in (where / "data" / table).rglob("part-*")):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from test_runs import ORDERS, QUICK, Place, ids, order, sink
+from test_runs import DIRTY, ORDERS, QUICK, STEPS, Place, ids, order, sink
 
 from command_line import CommandLine
 from penstock.control import PipelineControl
@@ -145,15 +145,19 @@ def kill_second() -> Any:
 def test_failing_sink_of_dead_letters_is_retried(
     tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The letters of sources, SQL and Python are in the sink alone."""
     place = Place(tmp_path, penstock_spark)
-    for number in range(4):
-        place.give(f"a{number}", order(number), "not json")
+    place.give("a", *DIRTY)
+    place.give("b", order(6), "not json")
     failures = fail_moves(monkeypatch, 3)
     dead_letter = "dead_letter: {type: files, path: dead, format: json}\n"
-    outcome = place.run(ORDERS, sink("orders"), dead_letter, QUICK)
+    outcome = place.run(ORDERS, STEPS, sink("step"), dead_letter, QUICK)
     assert (outcome.ending, len(failures)) == ("complete", 3)
-    assert ids(place.rows()) == [0, 1, 2, 3]
-    assert [row["code"] for row in place.rows("dead")] == ["not-json"] * 4
+    assert ids(place.rows()) == [1, 5, 6]
+    assert place.dead_letters() == []
+    assert sorted(row["code"] for row in place.rows("dead")) == [
+        "divide-by-zero", "not-json", "not-json", "rejected", "wrong-type",
+    ]  # fmt: skip
     assert "header" not in place.rows("dead")[0]
 
 

@@ -112,19 +112,28 @@ def pipeline(breakable_kafka: Kafka, penstock_spark: SparkSession, tmp_path: Pat
     return pipeline
 
 
-def test_each_row_once_and_in_order(pipeline: Pipeline) -> None:
+@pytest.mark.parametrize("writers", [WRITERS - 1, WRITERS + 2])
+def test_each_row_once_and_in_order(pipeline: Pipeline, writers: int) -> None:
+    """The repeated batch has the writers of its first attempt, the next batch the new number."""
     failed = pipeline.run()
     assert [error.code for error in failed.errors.values()] == ["unknown-topic"]
     through = pipeline.through()
     assert through and through < set(range(WRITERS))
 
     pipeline.broker.create_topic(pipeline.topic("late"))
-    assert pipeline.run("spark.sql.shuffle.partitions: 7").ending == "caught_up"
+    assert pipeline.run("spark.sql.shuffle.partitions: 7", writers).ending == "caught_up"
     assert pipeline.through() == set(range(WRITERS))
     assert_once_and_in_order(pipeline)
 
     pipeline.remove_last_commit()
-    assert pipeline.run("spark.sql.shuffle.partitions: 1").ending == "caught_up"
+    assert pipeline.run("spark.sql.shuffle.partitions: 1", 1).ending == "caught_up"
+    assert_once_and_in_order(pipeline)
+
+    pipeline.restore_empty_logs()
+    put(pipeline.broker, pipeline.topic("readings"), *PAYLOADS)
+    outcome = pipeline.run()
+    assert outcome.exit_code == 4
+    assert [error.code for error in outcome.errors.values()] == ["state-older-than-sink"]
     assert_once_and_in_order(pipeline)
 
 
@@ -143,30 +152,3 @@ def assert_once_and_in_order(pipeline: Pipeline) -> None:
             if key in expected:
                 ids = [row["id"] for row in found if row["key"] == key]
                 assert ids == list(range(number, ROWS, len(KEYS)))
-
-
-@pytest.mark.parametrize("writers", [WRITERS - 1, WRITERS + 2])
-def test_other_number_of_writers(pipeline: Pipeline, writers: int) -> None:
-    """The repeated batch has the writers of its first attempt, the next batch the new number."""
-    pipeline.run()
-    through = pipeline.through()
-    assert through and through < set(range(WRITERS))
-    pipeline.broker.create_topic(pipeline.topic("late"))
-    assert pipeline.run(writers=writers).ending == "caught_up"
-    assert pipeline.through() == set(range(WRITERS))
-    assert_once_and_in_order(pipeline)
-
-    pipeline.remove_last_commit()
-    assert pipeline.run(writers=1).ending == "caught_up"
-    assert_once_and_in_order(pipeline)
-
-
-def test_state_older_than_the_topic(pipeline: Pipeline) -> None:
-    pipeline.broker.create_topic(pipeline.topic("late"))
-    assert pipeline.run().ending == "caught_up"
-    pipeline.restore_empty_logs()
-    put(pipeline.broker, pipeline.topic("readings"), *PAYLOADS)
-    outcome = pipeline.run()
-    assert outcome.exit_code == 4
-    assert [error.code for error in outcome.errors.values()] == ["state-older-than-sink"]
-    assert_once_and_in_order(pipeline)

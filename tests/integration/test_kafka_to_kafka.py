@@ -51,7 +51,13 @@ sinks:
     from: doubled
     topic: NAME-out
     key: "{id}"
-    delivery: DELIVERY
+    delivery: exactly_once
+  copies:
+    type: kafka
+    connection: cluster
+    from: doubled
+    topic: NAME-copies
+    delivery: at_least_once
 dead_letter:
   type: kafka
   connection: cluster
@@ -66,15 +72,14 @@ class Place:
     def __init__(self, root: Path, broker: Kafka, spark: SparkSession) -> None:
         self.root, self.broker, self.spark = root, broker, spark
         self.name = f"p-{uuid.uuid4().hex[:8]}"
-        for end in ("in", "out", "dead"):
+        for end in ("in", "out", "copies", "dead"):
             broker.create_topic(self.topic(end), partitions=3)
 
     def topic(self, end: str) -> str:
         return f"{self.name}-{end}"
 
-    def write(self, delivery: str = "at_least_once", **changes: str) -> Path:
-        text = PIPELINE.replace("DELIVERY", delivery)
-        text = text.replace("ADDRESS", self.broker.address).replace("NAME", self.name)
+    def write(self, **changes: str) -> Path:
+        text = PIPELINE.replace("ADDRESS", self.broker.address).replace("NAME", self.name)
         for before, after in changes.items():
             text = text.replace(before, after)
         file = self.root / "pipeline.yaml"
@@ -115,10 +120,9 @@ def place(tmp_path: Path, kafka: Kafka, penstock_spark: SparkSession) -> Iterato
     yield Place(tmp_path, kafka, penstock_spark)
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
-def test_stopped_and_resumed(place: Place, delivery: str) -> None:
+def test_stopped_and_resumed(place: Place) -> None:
     put(place.broker, place.topic("in"), *numbered(0, TOTAL), b"not json")
-    file = place.write(delivery)
+    file = place.write()
     stopper = place.stop_when(lambda: place.written() > TOTAL // 4)
     first = place.run(file)
     stopper.join()
@@ -128,10 +132,11 @@ def test_stopped_and_resumed(place: Place, delivery: str) -> None:
     put(place.broker, place.topic("in"), *numbered(TOTAL, TOTAL + 10))
     assert place.run(file, until="caught_up").ending == "caught_up"
 
-    found = rows(place.broker, place.topic("out"))
     bad = {0, 1000, 2000}
-    assert Counter(row["id"] for row in found) == Counter({*range(TOTAL + 10)} - bad)
-    assert all(row["twice"] == 2 * row["id"] for row in found)
+    for end in ("out", "copies"):
+        found = rows(place.broker, place.topic(end))
+        assert Counter(row["id"] for row in found) == Counter({*range(TOTAL + 10)} - bad)
+        assert all(row["twice"] == 2 * row["id"] for row in found)
     dead_letters = place.dead_letters()
     assert Counter(letter["code"] for letter in dead_letters) == {
         "not-json": 1,
@@ -145,7 +150,7 @@ def test_stopped_and_resumed(place: Place, delivery: str) -> None:
 
 def test_inspect_commits_no_offsets(place: Place, cli: CommandLine) -> None:
     put(place.broker, place.topic("in"), *numbered(0, 20), b"not json", partition=1)
-    file = place.write("exactly_once")
+    file = place.write()
     groups = _groups(place.broker)
     done = cli(place.root, "check", str(file), "--level", "sample", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -165,7 +170,7 @@ def test_inspect_commits_no_offsets(place: Place, cli: CommandLine) -> None:
 
 def test_a_replayed_dead_letter_does_not_hide_what_comes_after(place: Place) -> None:
     put(place.broker, place.topic("in"), *numbered(0, 4))
-    file = place.write("exactly_once")
+    file = place.write()
     file.write_text(file.read_text().split("dead_letter:")[0])
     assert place.run(file, until="caught_up").exit_code == 0
     file.write_text(file.read_text().replace("(id % 1000)", "(id % 1000 + 1)"))
@@ -184,10 +189,7 @@ def test_a_broker_that_is_not_there_is_waited_for(
     place = Place(tmp_path, broker, penstock_spark)
     put(broker, place.topic("in"), *numbered(1, 11))
     broker.stop()
-    file = place.write(
-        "exactly_once",
-        **{"{trigger: asap}": "{restart: {attempts: 2, backoff: 1s}}"},
-    )
+    file = place.write(**{"{trigger: asap}": "{restart: {attempts: 2, backoff: 1s}}"})
     gave_up = place.run(file, until="caught_up")
     assert gave_up.exit_code == 3
     (error,) = gave_up.errors.values()
@@ -195,8 +197,7 @@ def test_a_broker_that_is_not_there_is_waited_for(
     starter = threading.Timer(1, broker.start)
     starter.start()
     file = place.write(
-        "exactly_once",
-        **{"{trigger: asap}": "{restart: {attempts: 20, backoff: 1s, max_backoff: 1s}}"},
+        **{"{trigger: asap}": "{restart: {attempts: 20, backoff: 1s, max_backoff: 1s}}"}
     )
     try:
         assert place.run(file, until="caught_up").ending == "caught_up"

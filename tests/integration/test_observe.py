@@ -28,7 +28,7 @@ sources:
 transforms:
   named:
     type: sql
-    sql: SELECT name, value, at FROM readings JOIN names USING (sensor)
+    sql: SELECT name, 1 / value AS share, at FROM readings JOIN names USING (sensor)
   hourly:
     type: sql
     sql: SELECT name, count(*) AS n FROM named GROUP BY window(at, '1 hour'), name
@@ -50,31 +50,20 @@ def pipeline(tmp_path: Path) -> Path:
 
 
 def test_nothing_is_touched(pipeline: Path, penstock_spark: SparkSession) -> None:
+    """Records on which a source or SQL fails are dead letters."""
     plan = app.plan(pipeline)
     before = sorted(path for path in pipeline.parent.rglob("*"))
-    seen = app.preview(plan, ["readings", "names", "hourly", "out"], rows=50, spark=penstock_spark)
+    nodes = ["readings", "names", "named", "hourly", "out"]
+    seen = app.preview(plan, nodes, rows=50, spark=penstock_spark)
     assert seen.error is None
     assert seen.tables["readings"].num_rows == 20
     assert seen.tables["names"].to_pylist() == [{"sensor": "a", "name": "attic"}]
-    assert seen.tables["hourly"].to_pylist() == [{"name": "attic", "n": 20}]
-    assert seen.tables["out"].to_pylist() == [{"name": "attic", "n": 20}]
-    assert seen.dead_letters.column("code").to_pylist() == ["wrong-type"]
-    assert sorted(path for path in pipeline.parent.rglob("*")) == before
-
-
-def test_a_few_rows_are_enough(pipeline: Path, penstock_spark: SparkSession) -> None:
-    seen = app.preview(app.plan(pipeline), ["named"], rows=3, spark=penstock_spark)
-    assert seen.tables["named"].num_rows == 3
-
-
-def test_records_that_sql_fails_on_are_dead_letters(
-    pipeline: Path, penstock_spark: SparkSession
-) -> None:
-    text = pipeline.read_text().replace("SELECT name, value,", "SELECT name, 1 / value AS v,")
-    pipeline.write_text(text)
-    seen = app.preview(app.plan(pipeline), ["named"], rows=50, spark=penstock_spark)
     assert seen.tables["named"].num_rows == 19
-    assert set(seen.dead_letters.column("node").to_pylist()) == {"readings", "named"}
+    assert seen.tables["hourly"].to_pylist() == [{"name": "attic", "n": 19}]
+    assert seen.tables["out"].to_pylist() == [{"name": "attic", "n": 19}]
+    letters = {(each["node"], each["code"]) for each in seen.dead_letters.to_pylist()}
+    assert letters == {("readings", "wrong-type"), ("named", "divide-by-zero")}
+    assert sorted(path for path in pipeline.parent.rglob("*")) == before
 
 
 def test_no_rows_have_columns(pipeline: Path, penstock_spark: SparkSession) -> None:
@@ -90,14 +79,13 @@ def test_an_unknown_node_is_an_error(pipeline: Path, penstock_spark: SparkSessio
     assert caught.value.hint == 'did you mean "hourly"?'
 
 
-def test_an_input_without_end_is_looked_at_for_a_while(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
+def test_a_few_rows_of_an_input_without_end(tmp_path: Path, penstock_spark: SparkSession) -> None:
     path = tmp_path / "endless.yaml"
     path.write_text(
         "sources:\n  ticks: {type: generate, rate: 50, fields: {n: sequence}}\n"
-        "sinks:\n  out: {type: blackhole, from: ticks}\n"
+        "transforms:\n  steps: {type: sql, sql: SELECT n + 1 AS m FROM ticks}\n"
+        "sinks:\n  out: {type: blackhole, from: steps}\n"
     )
-    seen = app.preview(app.plan(path), ["ticks"], rows=5, spark=penstock_spark)
+    seen = app.preview(app.plan(path), ["ticks", "steps"], rows=5, spark=penstock_spark)
     assert seen.error is None
-    assert seen.tables["ticks"].num_rows == 5
+    assert [seen.tables[name].num_rows for name in ("ticks", "steps")] == [5, 5]
