@@ -22,7 +22,7 @@ def test_nothing_that_was_acknowledged_is_missing(
     servers = {"mqtt": mosquitto, "rabbitmq": rabbitmq, "jetstream": nats}
     sources = ("http", *servers)
     counts = kill_receiving(
-        tmp_path, sources, kills=3, run_kills=1, messages=600, seed=23, servers=servers,
+        tmp_path, sources, kills=4, run_kills=2, messages=600, seed=21, servers=servers,
         spark=penstock_spark,
     )  # fmt: skip
     assert {
