@@ -29,13 +29,13 @@ _TEXTS = [
 
 
 def _texts() -> Iterator[str]:
-    """Yields the texts, and random ones: each part begins one of them and ends another one."""
+    """Yields the texts, and random ones: each part begins two of them and ends two others."""
     yield from _TEXTS
     seeded = random.Random(11)
-    for number in range(2 * len(_PARTS)):
+    for number in range(4 * len(_PARTS)):
         part = _PARTS[number % len(_PARTS)]
         others = "".join(seeded.choices(_PARTS, k=seeded.randint(1, 7)))
-        yield part + others if number < len(_PARTS) else others + part
+        yield part + others if number < 2 * len(_PARTS) else others + part
 
 
 def _write(path: Path, text: str) -> Path:

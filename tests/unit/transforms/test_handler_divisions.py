@@ -73,7 +73,7 @@ def by_group(rows: Rows) -> dict[object, list[str]]:
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("chain", CHAINS)
 def test_divisions(chain: str) -> None:
-    for seed in range(2):
+    for seed in range(3):
         rng = random.Random(f"{chain} {seed}")
         rows = random_rows(rng, 50)
         single = HandlerStream(options(chain), SCHEMA)
