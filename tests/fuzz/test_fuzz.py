@@ -15,11 +15,11 @@ import scripts
 from fuzzing import Program
 
 PROGRAMS: dict[str, tuple[Program, int]] = {
-    "parser": (parser.run, 40),
+    "parser": (parser.run, 75),
     "payloads": (payloads.run, 50),
     "damaged_files": (damaged_files.run, 150),
-    "messages": (messages.run, 750),
-    "scripts": (scripts.run, 150),
+    "messages": (messages.run, 1500),
+    "scripts": (scripts.run, 300),
 }
 
 
