@@ -16,8 +16,8 @@ from fuzzing import Program
 
 PROGRAMS: dict[str, tuple[Program, int]] = {
     "parser": (parser.run, 75),
-    "payloads": (payloads.run, 100),
-    "damaged_files": (damaged_files.run, 300),
+    "payloads": (payloads.run, 50),
+    "damaged_files": (damaged_files.run, 150),
     "messages": (messages.run, 1500),
     "scripts": (scripts.run, 300),
 }

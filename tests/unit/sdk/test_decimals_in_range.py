@@ -53,7 +53,7 @@ def check(array: pa.Array, values: Sequence[Decimal], type_: pa.DataType, leaf: 
     assert {failure.index for failure in decoded.failures} == set(range(len(values))) - {*expected}
 
 
-def generated(type_: pa.DataType, target: pa.DataType, count: int = 20) -> list[Decimal]:
+def generated(type_: pa.DataType, target: pa.DataType, count: int = 10) -> list[Decimal]:
     """Returns values of a decimal type with digits of all numbers, and those around its bounds.
 
     Each target has other values.
@@ -72,7 +72,7 @@ def texts(target: pa.DataType) -> list[str]:
     """Returns numbers in plain digits and with exponents, other ones for each target."""
     generator = random.Random(str(target))
     found = list(WRAPPED)
-    for _ in range(30):
+    for _ in range(15):
         digits = str(generator.randrange(10 ** generator.randint(1, 40)))
         point = generator.randint(0, len(digits))
         plain = f"{digits[:point] or '0'}.{digits[point:]}" if digits[point:] else digits

@@ -28,8 +28,8 @@ from penstock.testing.contract import SinkContract, SourceContract
 
 pytest_plugins = ["pytester"]
 
-NOT_SHIPPED = "not spark", "not docstring and not lazily"
-"""The contract's tests for components that run without Spark and are not shipped."""
+NOT_SHIPPED = "not spark", "not docstring and not lazily and not overwriting"
+"""The contract's tests without Spark, for components that do not overwrite and are not shipped."""
 
 
 class Source(MemorySource):

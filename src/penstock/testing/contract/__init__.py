@@ -15,8 +15,9 @@ that is a `ReceivingSource`:
             return lambda schema: self.decode(read_lines(tmp_path / "out"), schema)
 
 The capabilities of the component and the fixtures of the class select the tests. Other tests are
-not collected. The classes of a component share the tests of the component class, and classes with
-the same `transport` share the tests of the client. Shared tests run for the first collected class.
+not collected. The classes of a component share the tests of the component class, classes with the
+same `transport` share the tests of the client, and those with the same `transport` or `variant` the
+pipelines. Shared tests run for the first collected class.
 
 The class excuses tests with a reason: `unsupported = {"test_name": "reason"}` for tests that the
 outside system makes impossible, `known_failures = {"test_name": "reason"}` for tests that do not

@@ -65,7 +65,7 @@ def requires_opaque_payloads(test: F) -> F:
 
 def once_per_component(test: F) -> F:
     """Marks a test of the component class: it runs for the first contract class of a component."""
-    vars(test)["shared_by"] = lambda contract: (contract.component,)
+    vars(test)["shared_by"] = lambda contract: ("",)
     return test
 
 
@@ -74,7 +74,29 @@ def once_per_transport(test: F) -> F:
 
     It does not run for a component with the `implementation` of another one.
     """
-    vars(test)["shared_by"] = lambda contract: (contract.component, contract.transport)
+    vars(test)["shared_by"] = lambda contract: (f"transport {contract.transport}",)
+    return _runs_for_implementation(test)
+
+
+def once_per_variant(test: F) -> F:
+    """Marks a test of acknowledgements: it runs for the first contract class of each `variant`."""
+    vars(test)["shared_by"] = lambda contract: (f"variant {contract.variant}",)
+    return test
+
+
+def once_per_pipeline(test: F) -> F:
+    """Marks a test of a pipeline: it runs for each `transport` whose class has another `variant`.
+
+    Spark treats a variant the same over all transports. The test does not run for a component with
+    the `implementation` of another one.
+    """
+    vars(test)["shared_by"] = lambda contract: (
+        f"transport {contract.transport}", f"variant {contract.variant}",
+    )  # fmt: skip
+    return _runs_for_implementation(test)
+
+
+def _runs_for_implementation(test: F) -> F:
     return run_if(
         lambda contract: contract.implementation is None,
         lambda contract: f"the test runs for {contract.implementation.__name__}",
@@ -128,9 +150,10 @@ def _applies(item: Any, shared: set[Any]) -> bool:
     shared_by = _find_mark(item.function, contract, "shared_by")
     if shared_by is None:
         return True
-    key = (item.function.__qualname__, *shared_by(contract))
-    is_first = key not in shared
-    shared.add(key)
+    test = (item.function.__qualname__, contract.component)
+    keys = {(*test, part) for part in shared_by(contract)}
+    is_first = shared.isdisjoint(keys)
+    shared |= keys
     return is_first
 
 

@@ -42,7 +42,8 @@ class ComponentHarness:
     """The client library and transport, where the options choose between several.
 
     The classes of a component with the same `transport` share the tests of the client: an
-    unavailable server, authentication, back-pressure, and pipelines run by Spark.
+    unavailable server, authentication, back-pressure, and pipelines run by Spark. Classes with the
+    same `variant` also share the pipelines.
     """
 
     implementation: ClassVar[type[Component[Any]] | None] = None

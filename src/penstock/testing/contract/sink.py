@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import resource
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from penstock.sdk import BatchId, Capability
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import once_per_transport, requires, run_if
+from penstock.testing.contract.applies import once_per_transport, requires
 from penstock.testing.contract.rows import (
     make_large_row,
     make_rows,
+    make_versions,
     sort_by_id,
 )
-from penstock.testing.contract.sink_harness import ReadRows, commit_writer
+from penstock.testing.contract.sink_harness import ReadRows, commit_writer, resident_megabytes
 from penstock.testing.contract.sink_values import SinkValuesContract
 
 
@@ -128,6 +128,23 @@ class SinkContract(SinkValuesContract):
             sink.complete()
         assert sort_by_id(table(sample.SIMPLE)) == [*update, *make_rows(2, 3)]
 
+    @requires(Capability.UPSERT)
+    def test_last_row_of_overwriting_columns_remains(
+        self, create_sink: Any, table: ReadRows
+    ) -> None:
+        """Writes, without a mode, the rows of each value of these columns by one writer."""
+        sink = create_sink()
+        if sink.overwriting_columns is None:
+            pytest.skip("rows do not overwrite each other without mode: upsert")
+        writers: dict[Any, list[Any]] = {}
+        for row in make_versions(4):
+            writers.setdefault(tuple(row[name] for name in sink.overwriting_columns), []).append(
+                row
+            )
+        self.write_batch(sink, 0, *reversed(writers.values()))
+        sink.complete()
+        assert sort_by_id(table(sample.SIMPLE)) == make_versions(4)[-4:]
+
     @requires(Capability.DELETE)
     def test_delete_removes_rows(self, create_sink: Any, table: ReadRows) -> None:
         """Checks deletes of existing, unknown and deleted keys, also in a repeated batch."""
@@ -236,19 +253,6 @@ class SinkContract(SinkValuesContract):
         sink.complete()
         assert rows(sample.SIMPLE) == make_rows(1)
 
-    @run_if(lambda contract: contract.bad_row is not None, lambda _: "no bad_row")
-    def test_bad_row_is_rejected(self, create_sink: Any, rows: ReadRows) -> None:
-        """Checks that a writer returns a failure for the bad row and writes all other rows."""
-        assert self.bad_row is not None
-        sink, batch = create_sink(), BatchId("query-1", 0)
-        writer = self.create_writer(sink, batch)
-        good = make_rows(1, 2)
-        failures = self.write_rows(sink, writer, [good[0], self.bad_row, good[1]])
-        assert [failure.index for failure in failures] == [1]
-        sink.commit(batch, [commit_writer(writer)])
-        sink.complete()
-        assert sort_by_id(rows(sample.SIMPLE)) == good
-
     @once_per_transport
     def test_back_pressure_bounds_memory(
         self, create_sink: Any, rows: ReadRows, server: Any
@@ -286,9 +290,3 @@ class SinkContract(SinkValuesContract):
         sink = create_sink()
         sink.close()
         sink.close()
-
-
-def resident_megabytes() -> int:
-    """Returns the resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() >> 20

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import resource
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -158,3 +160,9 @@ def commit_writer(writer: Any) -> Receipt:
     """Commits a writer. Returns the receipt as received by the driver."""
     receipt: Receipt = json.loads(json.dumps(writer.commit()))
     return receipt
+
+
+def resident_megabytes() -> int:
+    """Returns the resident memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() >> 20

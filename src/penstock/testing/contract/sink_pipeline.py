@@ -9,7 +9,7 @@ import pytest
 
 from penstock.sdk import Capability, Format, registry
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import once_per_transport, requires, run_if
+from penstock.testing.contract.applies import once_per_pipeline, requires, run_if
 from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import (
     Change,
@@ -22,7 +22,7 @@ from penstock.testing.contract.rows import (
 from penstock.testing.contract.sink_harness import ReadRows, SinkHarness
 
 KEYS = 50
-_FIRST_VERSIONED = 100
+_FIRST_VERSIONED, _FIRST_TYPED = 100, 200
 _requires_no_deletes = run_if(
     lambda contract: Capability.DELETE not in contract.capabilities,
     lambda _: "another test checks the same with changes",
@@ -32,7 +32,8 @@ _requires_no_deletes = run_if(
 class SinkPipelineContract(SinkHarness):
     """The part of `SinkContract` that runs pipelines."""
 
-    @once_per_transport
+    @once_per_pipeline
+    @_requires_no_deletes
     @pytest.mark.spark
     def test_pipeline_resumes_after_failure(
         self, options: dict[str, Any], rows: ReadRows, pipeline: Any
@@ -46,7 +47,7 @@ class SinkPipelineContract(SinkHarness):
         assert not run.run(source=source, sink=self.create_node(options)).errors
         self.assert_delivered(rows(sample.EVERY_TYPE), expected)
 
-    @once_per_transport
+    @once_per_pipeline
     @requires(Capability.UPSERT)
     @_requires_no_deletes
     @pytest.mark.spark
@@ -61,33 +62,18 @@ class SinkPipelineContract(SinkHarness):
         assert not run.run(source=source, sink=sink).errors
         assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
 
-    @once_per_transport
-    @requires(Capability.UPSERT)
-    @pytest.mark.spark
-    def test_pipeline_overwrites_rows_in_source_order(
-        self, options: dict[str, Any], create_sink: Any, table: ReadRows, pipeline: Any
-    ) -> None:
-        """Writes several rows of each key in one batch of several partitions, without a mode."""
-        if create_sink().overwriting_columns is None:
-            pytest.skip("rows do not overwrite each other without mode: upsert")
-        written = make_versions(KEYS)
-        source = _create_source_node(written, sample.SIMPLE, partitions=4)
-        run: Pipeline = pipeline(schema=sample.SIMPLE)
-        assert not run.run(source=source, sink=self.create_node(options)).errors
-        assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
-
-    @once_per_transport
+    @once_per_pipeline
     @requires(Capability.DELETE)
     @pytest.mark.spark
     def test_pipeline_applies_changes(
         self, options: dict[str, Any], table: ReadRows, pipeline: Any
     ) -> None:
-        """Writes changes, and several rows of each key, over a failed run, by Spark.
+        """Writes changes, several rows of each key, every type and nulls over a failed run.
 
-        The rows are written in two batches of two partitions, of which the second one fails once.
+        Spark writes the rows in two batches of two partitions, of which the second one fails once.
         """
-        changes = _add_versions(make_changes())
-        schema = sample.SIMPLE.append(pa.field("_op", pa.string()))
+        changes = _add_typed_rows(_add_versions(make_changes()))
+        schema = sample.EVERY_TYPE.append(pa.field("_op", pa.string()))
         rows = [{**row, "_op": operation} for operation, row in changes]
         columns = {"operation_column": "_op", "primary_key": ["id"]}
         source = _create_source_node(rows, schema, batches=2, partitions=2, **columns)
@@ -96,7 +82,7 @@ class SinkPipelineContract(SinkHarness):
         assert run.run(source=source, sink=sink).errors
         run.disable_failure()
         assert not run.run(source=source, sink=sink).errors
-        assert sort_by_id(table(sample.SIMPLE)) == apply_changes(changes)
+        assert sort_by_id(table(sample.EVERY_TYPE)) == apply_changes(changes)
 
 
 def _add_versions(changes: list[Change]) -> list[Change]:
@@ -108,6 +94,13 @@ def _add_versions(changes: list[Change]) -> list[Change]:
         rows = versions[number * count : (number + 1) * count]
         mixed += [change, *(("i", {**row, "id": _FIRST_VERSIONED + row["id"]}) for row in rows)]
     return mixed
+
+
+def _add_typed_rows(changes: list[Change]) -> list[Change]:
+    """Returns changes of `EVERY_TYPE`, with inserts of typed rows of other keys after them."""
+    typed = sample.make_typed_rows()
+    inserts = [("i", {**row, "id": _FIRST_TYPED + row["id"]}) for row in typed]
+    return [*((operation, {**typed[-1], **row}) for operation, row in changes), *inserts]
 
 
 def _create_source_node(rows: list[Row], schema: pa.Schema, **options: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from penstock.engine.catalyst.columns import to_arrow, to_spark
 from penstock.sdk import Capability, Conjunct, Read
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import (
+    once_per_pipeline,
     once_per_transport,
     provides,
     requires,
@@ -262,7 +263,7 @@ class SourceContract(SourceHarness):
         rows = self.read_range(source, start, restore_offset(source.latest_offset(start)), read)
         assert len(rows) + read.skipped == 10 and {0, 1, 2} <= {row["id"] for row in rows}
 
-    @once_per_transport
+    @once_per_pipeline
     @pytest.mark.spark
     def test_pipeline_resumes_after_failure(
         self, options: dict[str, Any], create_source: Any, put: Put, pipeline: Any

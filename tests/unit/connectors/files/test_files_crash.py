@@ -207,19 +207,20 @@ OPTIONS = {
 }
 
 
-KILLED = pytest.mark.parametrize(
-    ("form", "remote"), [("blocks", False), ("lines", True)], ids=["blocks-local", "lines-pyarrow"]
-)
-FAILED = pytest.mark.parametrize(
-    ("form", "remote"), [("lines", False), ("blocks", True)], ids=["lines-local", "blocks-pyarrow"]
-)
-"""Each storage and each format once; kills and errors together have all pairs."""
-CASES = pytest.mark.parametrize("options", list(OPTIONS.values()), ids=list(OPTIONS))
+PAIRS = [("blocks", False), ("lines", True), ("lines", False), ("blocks", True)]
+"""A format, and whether the storage is that of PyArrow."""
+
+
+def cases(others: int) -> pytest.MarkDecorator:
+    """Returns a case of each option. The pairs of kills and of errors have nothing in common."""
+    pairs = [PAIRS[number % 4 ^ others] for number in range(len(OPTIONS))]
+    names = [f"{name}-{form}-{remote}" for name, (form, remote) in zip(OPTIONS, pairs, strict=True)]
+    found = [(each, *pair) for each, pair in zip(OPTIONS.values(), pairs, strict=True)]
+    return pytest.mark.parametrize(("options", "form", "remote"), found, ids=names)
 
 
 @pytest.mark.slow
-@KILLED
-@CASES
+@cases(0)
 def test_a_kill_at_every_operation(
     tmp_path: Path, request: Any, monkeypatch: Any, options: Any, form: str, remote: bool
 ) -> None:
@@ -259,8 +260,7 @@ def kill_everywhere(root: Path, form: Any, remote: bool, options: dict[str, Any]
 
 
 @pytest.mark.slow
-@FAILED
-@CASES
+@cases(1)
 def test_an_error_at_every_operation(
     tmp_path: Path, request: Any, monkeypatch: Any, options: Any, form: str, remote: bool
 ) -> None:

@@ -119,7 +119,7 @@ def test_the_last_record_is_complete_after_the_timeout(
 
 
 @pytest.mark.quick(2)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_record_without_end_is_one_dead_letter(
     seed: int, tail: Reader, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
