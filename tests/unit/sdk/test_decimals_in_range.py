@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import random
 from collections.abc import Sequence
 from decimal import Context, Decimal
@@ -15,7 +16,7 @@ import pytest
 from penstock.formats.csv import Csv, CsvConfig
 from penstock.sdk.columns.conform import conform_each
 from penstock.sdk.columns.conversion import TextConversion, cast
-from penstock.sdk.columns.decimal_arrays import decimal_array
+from penstock.sdk.columns.decimal_arrays import decimal_array, reduce_scale
 from penstock.sdk.columns.rows import array_of
 from penstock.sdk.record import Read
 
@@ -125,6 +126,24 @@ def test_values_of_python() -> None:
             for convert in array_of, decimal_array:
                 with pytest.raises(pa.ArrowInvalid):
                     convert([value], target)
+
+
+@pytest.mark.parametrize(("type_", "precision"), [(pa.decimal128, 38), (pa.decimal256, 76)])
+def test_scale_is_reduced_exactly(type_: Any, precision: int) -> None:
+    """Arrow divides some of these numbers incorrectly by powers of ten from 10^10 on."""
+    for bits, places in itertools.product(range(32, 129, 32), range(1, 38)):
+        number = 2**bits - 1
+        if number * 10**places < 10**precision:
+            found = pa.array([EXACT.scaleb(Decimal(number * 10**places), -places)])
+            found = reduce_scale(found.cast(type_(precision, places)), 0)
+            assert found.to_pylist() == [number], (bits, places)
+
+
+def test_whole_floats_beside_others() -> None:
+    """The shortest text of a large float is another whole number: 123456790."""
+    floats = pa.array([0.5, 123456792.0, None], pa.float32())
+    found = cast(floats, pa.decimal128(20, 2))
+    assert found.to_pylist() == [Decimal("0.5"), Decimal(123456792), None]
 
 
 @pytest.mark.quick(2)
