@@ -79,10 +79,11 @@ UPDATED: dict[str, list[tuple[object, ...]]] = {
 
 
 def queries(shapes: dict[str, str], source: str, first: int = 0) -> dict[str, str]:
-    """Returns the shapes, with and without a zone by turns. Groups have all windows."""
+    """Returns the shapes, with and without a zone by turns. Groups of `s` have all windows."""
     found = {}
     for number, (shape, sql) in enumerate(shapes.items(), first):
-        names = list(WINDOWS) if shape == "groups" else [("day", "zone")[number % 2]]
+        is_whole = (source, shape) == ("s", "groups")
+        names = list(WINDOWS) if is_whole else [("day", "zone")[number % 2]]
         for name in names:
             found[f"{source}_{shape}_{name}"] = OUTPUT.format(sql.format(w=WINDOWS[name], s=source))
     return found

@@ -625,14 +625,22 @@ def test_a_column_of_chance_is_computed_once(tmp_path: Path, penstock_spark: Spa
 DAY = "2024-01-01"
 TIMED = [
     *({"op": "i", "id": id_, "at": f"{DAY}T00:00:0{id_}Z", "tags": ["a"]} for id_ in range(1, 5)),
-    {"op": "i", "id": 5, "at": None}, {"op": "u", "id": 1, "at": None, "tags": ["a", "b"]},
-    {"op": "d", "id": 2, "at": None}, {"op": "u", "id": 3, "at": f"{DAY}T00:00:13Z", "tags": []},
+    {"op": "i", "id": 5, "at": None},
+    {"op": "i", "id": 6, "at": f"{DAY}T00:00:06Z"}, {"op": "u", "id": 6, "at": None},
+    {"op": "i", "id": 7, "at": f"{DAY}T00:00:07Z"}, {"op": "d", "id": 7, "at": None},
+
+    {"op": "u", "id": 1, "at": None, "tags": ["a", "b"]}, {"op": "d", "id": 2, "at": None},
+    {"op": "u", "id": 3, "at": f"{DAY}T00:00:13Z", "tags": []},
     {"op": "x", "id": 4, "at": f"{DAY}T00:00:04Z", "tags": ["c"]},
+    {"op": "i", "id": 8, "at": f"{DAY}T00:00:08Z", "tags": ["a"]},
+    {"op": "u", "id": 8, "at": f"{DAY}T00:00:18Z", "tags": []},
+    {"op": "i", "id": 9, "at": None}, {"op": "u", "id": 9, "at": f"{DAY}T00:00:09Z", "tags": ["b"]},
+    {"op": "x", "id": 9, "at": None},
 ]  # fmt: skip
+"""Changes of rows of the batch before (1 to 5) and of the same one (6 to 9), in two batches."""
 
 
-@pytest.mark.parametrize("batches", [1, 2])
-def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession, batches: int) -> None:
+def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession) -> None:
     queries = {
         "starts": "SELECT id, window(at, '10 seconds').start AS value FROM a",
         "texts": "SELECT id, date_format(window(at, '10 seconds').end, 'ss') AS value FROM a",
@@ -645,7 +653,7 @@ def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession, batche
     }
     plan = run(
         tmp_path, penstock_spark,
-        sources={"a": {"type": "memory", "batches": batches, "primary_key": "id", "rows": TIMED,
+        sources={"a": {"type": "memory", "batches": 2, "primary_key": "id", "rows": TIMED,
                        "operation_column": "op",
                        "schema": "op STRING, id INT, at TIMESTAMP, tags ARRAY<STRING>"}},
         transforms={name: {"type": "sql", "sql": sql} for name, sql in queries.items()},
@@ -659,14 +667,20 @@ def test_windows_of_changes(tmp_path: Path, penstock_spark: SparkSession, batche
         for name in queries
     }
     assert found == {
-        "starts": {(3, f"{DAY} 00:00:10+00:00"), (4, f"{DAY} 00:00:00+00:00")},
-        "texts": {(3, "20"), (4, "10")},
-        "ends": {(3, f"{DAY} 00:00:19.999999+00:00"), (4, f"{DAY} 00:00:09.999999+00:00")},
-        "days": {(3, "2023-12-31 15:00:00+00:00"), (4, "2023-12-31 15:00:00+00:00")},
-        "sessions": {(3, "None"), (4, "None")},
-        "later": {(3, f"{DAY} 00:00:13+00:00")},
-        "tagged": {(1, "a"), (1, "b"), (4, "a")},
-    }
+        "starts": {
+            (3, f"{DAY} 00:00:10+00:00"), (4, f"{DAY} 00:00:00+00:00"),
+            (8, f"{DAY} 00:00:10+00:00"), (9, f"{DAY} 00:00:00+00:00"),
+        },
+        "texts": {(3, "20"), (4, "10"), (8, "20"), (9, "10")},
+        "ends": {
+            (3, f"{DAY} 00:00:19.999999+00:00"), (4, f"{DAY} 00:00:09.999999+00:00"),
+            (8, f"{DAY} 00:00:19.999999+00:00"), (9, f"{DAY} 00:00:09.999999+00:00"),
+        },
+        "days": {(id_, "2023-12-31 15:00:00+00:00") for id_ in (3, 4, 8, 9)},
+        "sessions": {(id_, "None") for id_ in (3, 4, 8, 9)},
+        "later": {(3, f"{DAY} 00:00:13+00:00"), (8, f"{DAY} 00:00:18+00:00")},
+        "tagged": {(1, "a"), (1, "b"), (4, "a"), (9, "b")},
+    }  # fmt: skip
     # The state of the updating query does not take the row of id 4, and the source reports it.
     assert {(each["node"], each["code"]) for each in dead_letters(plan)} == {
         (node, "unknown-operation") for node in ("a", *(f"{name}_out" for name in queries))

@@ -22,9 +22,8 @@ pytestmark = pytest.mark.spark
 TTL, BATCHES = 2, 6
 """The time to live in milliseconds. A batch takes one millisecond."""
 QUERIES = {
-    "groups": "SELECT k, count(*) AS n, max(x) AS m FROM a GROUP BY k",
-    "groups_of_groups": "SELECT n, count(*) AS keys FROM "
-    "(SELECT k, count(*) AS n FROM a GROUP BY k) GROUP BY n",
+    "groups_of_groups": "SELECT n, m, count(*) AS keys FROM "
+    "(SELECT k, count(*) AS n, max(x) AS m FROM a GROUP BY k) GROUP BY n, m",
     "pairs": "SELECT l.id, r.id AS other FROM a l LEFT JOIN a r ON l.k = r.k AND l.x < r.x",
     "groups_of_rows": "SELECT n, sum(k) AS keys FROM "
     "(SELECT k, count(*) AS n, max(y) AS m FROM b GROUP BY k) GROUP BY n",

@@ -33,7 +33,7 @@ COUNTS = {
 }
 """The values of days and months: multiples of the most."""
 SOURCE = """\
-runtime: {partitions: 2}
+runtime: {partitions: 1}
 sources:
   s:
     type: files
@@ -130,8 +130,7 @@ def test_updating(workspace: Workspace) -> None:
     text = updating_pipeline(queries, SOURCE + "    watch: true\n")
     for number in range(3):
         put(workspace, number)
-        if number > 0:
-            workspace.run(text, until="caught_up")
+    workspace.run(text, until="caught_up")
     for number, rows in enumerate(tables(workspace, "decimals", 3)):
         assert {str(k): total for k, total in rows} == totals(number)
     assert letters(workspace, "decimals") == ["above", "above", "below", "minus", "order"]

@@ -20,7 +20,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.buffer.pageSize": "256k",
-    "spark.driver.defaultJavaOptions": "-Xmn400m",
+    "spark.driver.defaultJavaOptions": "-Xmn600m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",

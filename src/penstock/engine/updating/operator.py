@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import lit, monotonically_increasing_id, pmod, struct
-from pyspark.sql.types import ByteType, LongType, StructField, StructType
+from pyspark.sql.types import ByteType, DataType, LongType, StructField, StructType
 
 from penstock.engine.catalyst.logical_plans import Catalyst, named
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
@@ -98,37 +98,36 @@ class AffectedFrame:
 
     def rows(self, side: int, phases: Sequence[int]) -> Any:
         """Returns the plan of the rows of an input in these phases, without a weight."""
-        plan, attributes, _ = self._side(side, phases)
+        plan, attributes = self._side(side, phases)
         return self.catalyst.project(plan, attributes)
 
     def changes(self, side: int) -> Weighted:
         """Returns the rows of an input that the batch adds or retracts."""
-        plan, attributes, phase = self._side(side, (ADDED, REMOVED))
-        plan = self.catalyst.project(plan, [*attributes, phase])
-        weight = self.catalyst.column(phase).cast("int")
-        plan, added = self.catalyst.with_column(plan, weight, WEIGHT)
-        *values, _, _ = scala_items(plan.output())
-        plan = self.catalyst.project(plan, [*values, added])
+        plan, attributes = self._side(side, (ADDED, REMOVED))
+        weight = scala_items(plan.output())[-1]
+        plan = self.catalyst.project(plan, [*attributes, weight])
         changes = self.inputs[side].changes
         inserts_only = changes.inserts_only and not self.expires
         adds_only = not self.had_state or (changes.adds_only and not self.expires)
-        return Weighted(plan, added, inserts_only, adds_only)
+        return Weighted(plan, weight, inserts_only, adds_only)
 
-    def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any], Any]:
-        """Returns the plan of rows, their values with the IDs of the input, and their phase."""
+    def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any]]:
+        """Returns a plan of rows whose last column is the weight, and their values.
+
+        The values have the IDs of the input.
+        """
         rows = self.step.rows
         chosen = (rows[SIDE] == side) & rows[PHASE].isin(*phases)
-        plan = analyzed_plan(rows.where(chosen).select("*"))
-        names = rows.columns
-        output = scala_items(plan.output())
-        values, phase = output[names.index(f"{VALUES}_{side}")], output[names.index(PHASE)]
+        weight = named(PHASE).cast("int").alias(WEIGHT)
+        plan = analyzed_plan(rows.where(chosen).select("*", weight))
+        values = scala_items(plan.output())[rows.columns.index(f"{VALUES}_{side}")]
         targets = _values(self.inputs[side].changes)
         none = self.catalyst.java.scala.Option.empty()
         fields = [
             self.catalyst.expressions.GetStructField(values, index, none)
             for index in range(len(targets))
         ]
-        return plan, self.catalyst.rename(fields, targets), phase
+        return plan, self.catalyst.rename(fields, targets)
 
 
 def affected_rows(
@@ -144,9 +143,10 @@ def affected_rows(
     The computation of the frame writes the state after the batch. The inputs have equal keys in one
     bucket.
     """
-    types = [_value_type(catalyst, input_) for input_ in inputs]
+    value_types = [catalyst.types(_values(input_.changes)) for input_ in inputs]
+    types = list(map(_struct_of, value_types))
     parts = [
-        _changes(catalyst, inputs, types, side, buckets, replaces=task.replaces)
+        _changes(catalyst, inputs, value_types, side, buckets, replaces=task.replaces)
         for side in range(len(inputs))
     ]
     if task.removes:
@@ -182,18 +182,15 @@ def _colocated_key(input_: Input, side: int) -> Key:
     return tuple(f"{VALUES}_{side}.c{place}" for place in places)
 
 
-def _value_type(catalyst: Catalyst, input_: Input) -> StructType:
-    attributes = _values(input_.changes)
-    plan = catalyst.project(input_.changes.plan, attributes)
-    fields = catalyst.frame(plan).schema.fields
-    types = [StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)]
-    return StructType(types or [StructField("c0", ByteType())])
+def _struct_of(types: Sequence[DataType]) -> StructType:
+    fields = [StructField(f"c{i}", type_) for i, type_ in enumerate(types)]
+    return StructType(fields or [StructField("c0", ByteType())])
 
 
 def _changes(
     catalyst: Catalyst,
     inputs: Sequence[Input],
-    types: Sequence[StructType],
+    types: Sequence[Sequence[DataType]],
     side: int,
     buckets: int,
     *,
@@ -204,8 +201,7 @@ def _changes(
     values = [catalyst.column(attribute) for attribute in _values(input_.changes)]
     key = [catalyst.column(expression) for expression in input_.key]
     key_hash, other_key_hash = hashes(key, catalyst.types(input_.key))
-    value_types = catalyst.types(_values(input_.changes))
-    first, second = hashes([lit(side), *values], [LongType(), *value_types])
+    first, second = hashes([lit(side), *values], [LongType(), *types[side]])
     packed = [value.alias(f"c{index}") for index, value in enumerate(values)]
     columns = [
         pmod(key_hash, lit(buckets)).alias(BUCKET),
@@ -215,7 +211,10 @@ def _changes(
         second.alias(HASH_2),
         lit(side).cast("long").alias(SIDE),
         catalyst.column(input_.changes.weight).cast("long").alias(WEIGHT),
-        *(_packed(packed, type_, index == side, index) for index, type_ in enumerate(types)),
+        *(
+            _packed(packed, type_, index == side, index)
+            for index, type_ in enumerate(map(_struct_of, types))
+        ),
         monotonically_increasing_id().alias(ORDER),
     ]
     return catalyst.frame(input_.changes.plan).select(*columns)
