@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,12 +87,13 @@ def listening(console: Console) -> Iterator[str]:
     """Lets the server of a console listen during the block, at the address that it yields."""
     import uvicorn
 
-    port = free_port()
-    console.client.app.state.streams.closed.clear()  # type: ignore[attr-defined]
-    config = uvicorn.Config(
-        console.client.app, port=port, log_level="error", lifespan="off", ws="none",
-        timeout_graceful_shutdown=1,
-    )  # fmt: skip
+    from penstock.server.server import http_config
+
+    port, app = free_port(), console.client.app
+    streams = app.state.streams  # type: ignore[attr-defined]
+    streams.closed.clear()
+    config = http_config(app, replace(console.server.parts.settings, port=port))
+    config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -99,7 +101,7 @@ def listening(console: Console) -> Iterator[str]:
         wait_for(lambda: server.started, lambda: "the server does not listen")
         yield f"http://localhost:{port}"
     finally:
-        console.client.app.state.streams.close_all()  # type: ignore[attr-defined]
+        streams.close_all()
         server.should_exit = True
         thread.join(20)
 

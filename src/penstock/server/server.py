@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from penstock.core.errors import Permanent, StateError, UserError
 from penstock.core.files.durable import replace_durably
@@ -147,12 +148,9 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
     """
     with open_server(settings, log) as server:
         app = make_application(server.parts)
-        config = uvicorn.Config(
-            app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS, server_header=False, lifespan="off",
-            ssl_certfile=settings.certificate, ssl_keyfile=settings.key, ws="none",
-        )  # fmt: skip
-        http = _HttpServer(config, lambda: on_ready(server), app.state.streams.close_all)
+        http = _HttpServer(
+            http_config(app, settings), lambda: on_ready(server), app.state.streams.close_all
+        )
         try:
             http.run()
         except SystemExit:
@@ -160,6 +158,19 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
                 f"cannot listen on {settings.host}:{settings.port}", code="listen",
                 hint="Choose a free port with --port, and an address of this machine.",
             ) from None  # fmt: skip
+
+
+def http_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    """Returns the configuration of the HTTP server.
+
+    The parser is h11, which limits the size of headers; httptools, which Uvicorn prefers if it is
+    installed, does not.
+    """
+    return uvicorn.Config(
+        app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS, server_header=False, lifespan="off",
+        ssl_certfile=settings.certificate, ssl_keyfile=settings.key, ws="none", http="h11",
+    )  # fmt: skip
 
 
 def child_environment(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:

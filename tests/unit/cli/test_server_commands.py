@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,23 +14,9 @@ from command_line import CommandLine
 from penstock.cli.logs import new_lines
 from penstock.server.store.pipelines import EJECTED, EJECTING_STARTS
 from server_console import PIPELINE, Console
+from web_console import listening
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("static_checks")]
-
-
-@contextmanager
-def listening(console: Console) -> Iterator[str]:
-    """Serves the application of a console at a port of this machine."""
-    import uvicorn
-
-    config = uvicorn.Config(console.client.app, port=0, log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
 
 
 Penstock = Callable[..., tuple[int, str, str]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from penstock.core.errors import Transient
@@ -17,6 +19,7 @@ from penstock.server.store.database import Database
 from penstock.server.store.pipelines import Pipelines
 from penstock.server.workers.pool import WorkerPool
 from server_console import PIPELINE, Console
+from web_console import listening
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +57,19 @@ def test_strange_values_are_errors_of_the_client(console: Console) -> None:
             assert answer.json()["errors"][0]["code"], (path, body[:50])
             found.add(answer.status_code)
     assert max(found) < 500, found
+
+
+def test_headers_without_end_close_the_connection(console: Console) -> None:
+    """The parsers of HTTP differ: one that reads all headers fills the memory before a login."""
+    line = b"X-Header: " + b"x" * 20_000 + b"\r\n"
+    with listening(console) as address:
+        host, _, port = address.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
+            with pytest.raises(ConnectionError):
+                for _ in range(1000):
+                    connection.sendall(line)
+        assert httpx.get(f"{address}/health").status_code == 200
 
 
 def _with(path: str, **values: str) -> str:

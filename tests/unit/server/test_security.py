@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from penstock.server.api.application import OPEN_PATHS, PREFIX
 from penstock.server.api.security import COOKIE, MAX_BODY, requires, unprotected_routes
 from penstock.server.server import ADMIN, TOKEN_FILE, child_environment, open_server
 from penstock.server.settings import Settings
-from penstock.server.store import accounts
+from penstock.server.store import accounts as store_accounts
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.tables import STORE
@@ -106,7 +107,7 @@ def test_wrong_passwords_are_limited(stranger: TestClient) -> None:
 
 
 def test_the_hash_for_unknown_users_costs_as_much_as_others() -> None:
-    assert not accounts._HASHER.check_needs_rehash(accounts._NO_HASH)
+    assert not store_accounts._HASHER.check_needs_rehash(store_accounts._NO_HASH)
 
 
 def test_a_code_is_valid_once(server_settings: Settings, open_console: OpenConsole) -> None:
@@ -227,6 +228,40 @@ def test_expired_tokens(tmp_path: Path) -> None:
     assert accounts.user_of(expired) is None
     assert accounts.authenticate("ann", PASSWORD) is not None
     assert accounts.authenticate("ann", PASSWORD.upper()) is None
+
+
+def test_changes_have_an_effect_at_once(tmp_path: Path) -> None:
+    """A token is known for a second without a query, unless tokens or users change."""
+    accounts = Accounts(Database.open(tmp_path))
+    accounts.add_user("root", ["admin"], PASSWORD)
+    changes: list[Callable[[str], object]] = [
+        accounts.revoke,
+        lambda _: accounts.remove_token("ann", accounts.tokens("ann")[0]["id"]),
+        lambda _: accounts.set_user("ann", ["view", "data"]),
+        lambda _: accounts.remove_user("ann"),
+    ]
+    accounts.add_user("ann", ["view"], PASSWORD)
+    for number, change in enumerate(changes):
+        token = accounts.issue("ann", "token", f"laptop-{number}")
+        assert accounts.user_of(token) == accounts.known_user_of(token, ("token",))
+        assert accounts.known_user_of(token, ("token",)) is not None
+        assert accounts.known_user_of(token, ("session",)) is None
+        change(token)
+        assert accounts.known_user_of(token, ("token",)) is None
+
+
+def test_known_tokens_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = Accounts(Database.open(tmp_path))
+    accounts.add_user("ann", ["view"], PASSWORD)
+    token = accounts.issue("ann", "token", lifetime=timedelta(hours=1))
+    assert accounts.user_of(token) is not None
+    later = (datetime.now(UTC) + timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    monkeypatch.setattr(store_accounts, "now", lambda: later)
+    assert accounts.known_user_of(token, ("token",)) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(store_accounts, "KNOWN_SECONDS", -1.0)
+    assert accounts.user_of(token) is not None
+    assert accounts.known_user_of(token, ("token",)) is None
 
 
 def test_runs_inherit_permitted_variables_only(server_settings: Settings) -> None:

@@ -54,7 +54,7 @@ from penstock.runtime.state.entries import (
     read_marker,
     remove_entries,
 )
-from penstock.runtime.state.files import FULL, reading, writing
+from penstock.runtime.state.files import FULL, read_if_exists, reading, writing
 from penstock.runtime.state.lock import acquire_lock, read_owner, write_owner
 
 LAYOUT = 1
@@ -164,8 +164,8 @@ class StateDirectory:
         """Returns the content of a JSON file; None without the file."""
         path = self.root / name
         try:
-            with reading(path):
-                return json.loads(path.read_text()) if path.exists() else None
+            text = read_if_exists(path)
+            return None if text is None else json.loads(text)
         except ValueError as error:
             raise StateError(
                 f"{self.root / name} is damaged",
@@ -227,9 +227,7 @@ class StateDirectory:
 
     def history(self) -> list[dict[str, Any]]:
         """Returns the finished runs, last one last."""
-        path = self.root / HISTORY
-        with reading(path):
-            lines = path.read_text().splitlines() if path.exists() else []
+        lines = (read_if_exists(self.root / HISTORY) or "").splitlines()
         return [json.loads(line) for line in lines if line.endswith("}")]
 
     def _append_history(self, run: Mapping[str, Any]) -> None:

@@ -25,6 +25,15 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
+def read_if_exists(path: Path) -> str | None:
+    """Returns the text of a file; None without the file. Raises StateError."""
+    with reading(path):
+        try:
+            return path.read_text()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turns errors of the file system while writing into StateError."""

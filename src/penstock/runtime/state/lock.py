@@ -75,9 +75,11 @@ def write_owner(file: IO[str], since: str) -> None:
 
 def read_owner(path: Path) -> dict[str, Any] | None:
     """Returns pid, host, start and identity of the run that holds the lock; None without a run."""
-    if not path.exists():
+    try:
+        file = path.open()
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    with path.open() as file:
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

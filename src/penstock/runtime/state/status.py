@@ -82,7 +82,7 @@ class Status:
         if owner is not None and numbers and modified < _timestamp(owner.since):
             numbers = None
         return cls(
-            owner, numbers, tuple(history(state)), state.read("complete") is not None,
+            owner, numbers, tuple(history(state, owner)), state.read("complete") is not None,
             stopping=owner is not None and _is_stopping(state, numbers),
             age=max(time.time() - modified, 0.0) if numbers else 0.0,
         )  # fmt: skip
@@ -96,9 +96,10 @@ def current_owner(state: StateDirectory) -> Owner | None:
     return Owner(owner.get("pid"), owner.get("host"), owner.get("since"), owner.get("identity"))
 
 
-def history(state: StateDirectory) -> list[FinishedRun]:
-    """Returns the finished runs, last first."""
-    killed = None if state.owner() is not None else state.killed_run()
+def history(state: StateDirectory, owner: Owner | None = None) -> list[FinishedRun]:
+    """Returns the finished runs, last first. `owner` is the process of a run that was found."""
+    runs_now = owner is not None or state.owner() is not None
+    killed = None if runs_now else state.killed_run()
     runs = [*state.history(), *([] if killed is None else [killed])]
     names = FinishedRun.__dataclass_fields__
     return [

@@ -1,4 +1,4 @@
-"""Parts of the server that routes use."""
+"""Parts of the server that routes use. Dependencies that do not wait are coroutines: no thread."""
 
 from __future__ import annotations
 
@@ -27,51 +27,51 @@ def parts_of(request: Request) -> Parts:
     return parts
 
 
-def _views(request: Request) -> Views:
+async def _views(request: Request) -> Views:
     return parts_of(request).views
 
 
-def _changes(request: Request) -> Changes:
+async def _changes(request: Request) -> Changes:
     return parts_of(request).changes
 
 
-def _accounts(request: Request) -> Accounts:
+async def _accounts(request: Request) -> Accounts:
     return parts_of(request).accounts
 
 
-def _audit(request: Request) -> Audit:
+async def _audit(request: Request) -> Audit:
     return parts_of(request).audit
 
 
-def _history(request: Request) -> History:
+async def _history(request: Request) -> History:
     return parts_of(request).history
 
 
-def _profiles(request: Request) -> Profiles:
+async def _profiles(request: Request) -> Profiles:
     return parts_of(request).profiles
 
 
-def _connection_tests(request: Request) -> ConnectionTests:
+async def _connection_tests(request: Request) -> ConnectionTests:
     return parts_of(request).connection_tests
 
 
-def _alerts(request: Request) -> Alerts:
+async def _alerts(request: Request) -> Alerts:
     return parts_of(request).alerts
 
 
-def _delivery(request: Request) -> Delivery:
+async def _delivery(request: Request) -> Delivery:
     return parts_of(request).delivery
 
 
-def _shares(request: Request) -> Shares:
+async def _shares(request: Request) -> Shares:
     return parts_of(request).shares
 
 
-def _functions(request: Request) -> Functions:
+async def _functions(request: Request) -> Functions:
     return parts_of(request).functions
 
 
-def _sessions(request: Request) -> SessionPool:
+async def _sessions(request: Request) -> SessionPool:
     return parts_of(request).sessions
 
 

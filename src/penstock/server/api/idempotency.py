@@ -35,7 +35,7 @@ class IdempotentRoute(APIRoute):
             key = request.headers.get(HEADER)
             if request.method != "POST" or key is None:
                 return await handle(request)
-            user = await run_in_threadpool(current_user, request)
+            user = await current_user(request)
             if user is None or not self._permitted(user):
                 return await handle(request)  # which answers with the error
             return await _handle_once(request, user, key, handle)

@@ -11,12 +11,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.core.errors import PenstockError
 from penstock.server.api.context import parts_of
-from penstock.server.store.accounts import Right, User
+from penstock.server.store.accounts import Kind, Right, User
 
 COOKIE = "penstock_session"
 MAX_BODY = 1024 * 1024
@@ -32,6 +33,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 """Headers of every response."""
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class RequestError(PenstockError):
@@ -48,8 +50,8 @@ def requires(right: Right) -> Any:
     Raises RequestError with the status 401 without a valid token, and 403 without the right.
     """
 
-    def authorize(request: Request) -> User:
-        user = current_user(request)
+    async def authorize(request: Request) -> User:
+        user = await current_user(request)
         if user is None:
             raise RequestError(
                 401, "the request has no valid token", code="not-authenticated",
@@ -74,14 +76,17 @@ Editor = Annotated[User, requires("edit")]
 Admin = Annotated[User, requires("admin")]
 
 
-def current_user(request: Request) -> User | None:
+async def current_user(request: Request) -> User | None:
     """Returns the user of the bearer token, or else of the session cookie; None without one."""
     accounts = parts_of(request).accounts
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token:
-        return accounts.user_of(token.strip(), ("token",))
-    session = request.cookies.get(cookie_name(request))
-    return accounts.user_of(session, ("session",)) if session else None
+    kind: Kind = "token"
+    if scheme.lower() != "bearer" or not token:
+        kind, token = "session", request.cookies.get(cookie_name(request), "")
+    if not token:
+        return None
+    known = accounts.known_user_of(token.strip(), (kind,))
+    return known or await run_in_threadpool(accounts.user_of, token.strip(), (kind,))
 
 
 def cookie_name(request: Request) -> str:
@@ -124,11 +129,8 @@ class Protection:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((name.lower().encode(), value.encode()) for name, value in HEADERS.items()
-                      if name.lower().encode() not in present),
-                ]  # fmt: skip
+                added = [header for header in _ENCODED if header[0] not in present]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
         refused = self._check(request)

@@ -140,7 +140,8 @@ def _make_engine(data: Path, url: str | None) -> Engine:
         remember_secret(str(address.password))
     if address.get_backend_name() == "postgresql":
         options["connect_args"] = {"connect_timeout": CONNECT_SECONDS}
-    engine = create_engine(address, pool_pre_ping=True, pool_size=CONNECTIONS, **options)
+        options["pool_pre_ping"] = True
+    engine = create_engine(address, pool_size=CONNECTIONS, **options)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
     return engine
