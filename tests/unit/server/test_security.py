@@ -20,6 +20,7 @@ from penstock.server.api.security import COOKIE, MAX_BODY, requires, unprotected
 from penstock.server.server import ADMIN, TOKEN_FILE, child_environment, open_server
 from penstock.server.settings import Settings
 from penstock.server.store import accounts as store_accounts
+from penstock.server.store import known
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.tables import STORE
@@ -259,7 +260,7 @@ def test_known_tokens_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(store_accounts, "now", lambda: later)
     assert accounts.known_user_of(token, ("token",)) is None
     monkeypatch.undo()
-    monkeypatch.setattr(store_accounts, "KNOWN_SECONDS", -1.0)
+    monkeypatch.setattr(known, "KNOWN_SECONDS", -1.0)
     assert accounts.user_of(token) is not None
     assert accounts.known_user_of(token, ("token",)) is None
 

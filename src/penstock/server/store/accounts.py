@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from sqlalchemy import delete, insert, select, update
 from penstock.core.errors import UserError
 from penstock.runtime.state.directory import now
 from penstock.server.store.database import Database
+from penstock.server.store.known import Known
 from penstock.server.store.tables import TOKENS, USERS
 
 Right = Literal["view", "data", "operate", "edit", "admin"]
@@ -27,9 +27,6 @@ edit: texts, and thereby code with the rights of the server; admin: users."""
 Kind = Literal["token", "session", "code"]
 LIFETIME = {"session": timedelta(days=7), "code": timedelta(minutes=15)}
 MIN_PASSWORD = 12
-KNOWN_SECONDS = 1.0
-"""The time after which a change of tokens or users by another process has an effect."""
-KNOWN_TOKENS = 1000
 _HASHER = PasswordHasher()
 _NO_HASH = (
     "$argon2id$v=19$m=65536,t=3,p=4$+9en8Ja9j0Fxs64MXH8WPg"
@@ -51,12 +48,11 @@ class User:
 
 @dataclass(frozen=True)
 class _Token:
-    """A token of the store. `until` is the time of the monotonic clock until which it is known."""
+    """A token of the store."""
 
     user: User
     kind: Kind
     expires: str | None
-    until: float
 
     def user_for(self, kinds: tuple[Kind, ...]) -> User | None:
         """Returns the user; None for a token of another kind, or one that has expired."""
@@ -69,8 +65,8 @@ class Accounts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tokens: dict[str, _Token] = {}
-        """Tokens that were valid a moment ago, by hash. A change of tokens or users replaces it."""
+        self._tokens = Known[_Token](database)
+        """Tokens by hash."""
 
     def users(self) -> list[dict[str, Any]]:
         """Returns the users without their hashes, by name."""
@@ -113,7 +109,6 @@ class Accounts:
             connection.execute(update(USERS).where(USERS.c.name == name).values(values))
             sessions = (TOKENS.c.user == name) & (TOKENS.c.kind == "session")
             connection.execute(delete(TOKENS).where(sessions))
-        self._tokens = {}
 
     def remove_user(self, name: str) -> None:
         """Removes a user with all tokens; errors as of `set_user`."""
@@ -122,7 +117,6 @@ class Accounts:
         with self._database.transaction() as connection:
             connection.execute(delete(TOKENS).where(TOKENS.c.user == name))
             connection.execute(delete(USERS).where(USERS.c.name == name))
-        self._tokens = {}
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Returns the user with this password; None for another name or password."""
@@ -157,7 +151,16 @@ class Accounts:
 
     def user_of(self, token: str, kinds: tuple[Kind, ...] = ("token", "session")) -> User | None:
         """Returns the user of a valid token, with the rights that both have; None otherwise."""
-        tokens, digest = self._tokens, _digest(token)
+        digest = _digest(token)
+        found = self._tokens.read(digest, lambda: self._token(digest))
+        return None if found is None else found.user_for(kinds)
+
+    def known_user_of(self, token: str, kinds: tuple[Kind, ...]) -> User | None:
+        """Returns the user of a token that `user_of` found a moment ago. Does not wait."""
+        known = self._tokens.get(_digest(token))
+        return None if known is None else known.user_for(kinds)
+
+    def _token(self, digest: str) -> _Token | None:
         row = self._database.first(
             select(TOKENS, USERS.c.rights.label("of_user"))
             .join(USERS, USERS.c.name == TOKENS.c.user)
@@ -167,18 +170,7 @@ class Accounts:
             return None
         of_user = RIGHTS if "admin" in row["of_user"] else row["of_user"]
         user = User(row["user"], frozenset(of_user) & frozenset(row["rights"]))
-        found = _Token(user, row["kind"], row["expires"], time.monotonic() + KNOWN_SECONDS)
-        if len(tokens) >= KNOWN_TOKENS:
-            tokens.clear()
-        tokens[digest] = found
-        return found.user_for(kinds)
-
-    def known_user_of(self, token: str, kinds: tuple[Kind, ...]) -> User | None:
-        """Returns the user of a token that `user_of` found a moment ago. Does not wait."""
-        known = self._tokens.get(_digest(token))
-        if known is None or known.until < time.monotonic():
-            return None
-        return known.user_for(kinds)
+        return _Token(user, row["kind"], row["expires"])
 
     def redeem(self, code: str) -> User | None:
         """Returns the user of a code, which is valid once; None for an invalid code."""
@@ -187,9 +179,7 @@ class Accounts:
 
     def revoke(self, token: str) -> bool:
         """Removes a token. Returns whether it existed."""
-        removed = self._database.execute(delete(TOKENS).where(TOKENS.c.hash == _digest(token)))
-        self._tokens = {}
-        return bool(removed)
+        return bool(self._database.execute(delete(TOKENS).where(TOKENS.c.hash == _digest(token))))
 
     def tokens(self, user: str) -> list[dict[str, Any]]:
         """Returns the tokens for programs of a user, without the tokens themselves."""
@@ -200,9 +190,7 @@ class Accounts:
     def remove_token(self, user: str, id: str) -> None:
         """Removes a token of a user by its ID. Raises UserError for an unknown ID."""
         mine = (TOKENS.c.user == user) & (TOKENS.c.id == id)
-        removed = self._database.execute(delete(TOKENS).where(mine))
-        self._tokens = {}
-        if not removed:
+        if not self._database.execute(delete(TOKENS).where(mine)):
             raise UserError("there is no such token", code="unknown-token")
 
     def _user(self, name: str) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,9 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.lease = Lease(engine)
+        self._lock = threading.Lock()
+        self.changes = 0
+        """Increases after each transaction of this process that may have changed something."""
 
     @classmethod
     def open(cls, data: Path, url: str | None = None) -> Database:
@@ -70,6 +74,15 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """Runs a block in one transaction. Raises StateError for a failure or a conflict."""
         try:
+            with self._transaction() as connection:
+                yield connection
+        finally:
+            with self._lock:
+                self.changes += 1
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        try:
             with self._engine.begin() as connection:
                 yield connection
         except DataError as error:
@@ -87,7 +100,7 @@ class Database:
 
     def rows(self, statement: Any) -> list[dict[str, Any]]:
         """Returns the rows of a query as dictionaries."""
-        with self.transaction() as connection:
+        with self._transaction() as connection:
             return [dict(row) for row in connection.execute(statement).mappings()]
 
     def first(self, statement: Any) -> dict[str, Any] | None:

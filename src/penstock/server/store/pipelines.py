@@ -15,6 +15,7 @@ from sqlalchemy import delete, func, insert, select, update
 from penstock.core.errors import UserError
 from penstock.runtime.state.directory import now
 from penstock.server.store.database import Database
+from penstock.server.store.known import Known
 from penstock.server.store.tables import PIPELINES, STARTS, VERSIONS
 
 Wish = Literal["running", "stopped", "restarted"]
@@ -90,6 +91,7 @@ class Pipelines:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._adding = threading.Lock()
+        self._known, self._starts = Known[StoredPipeline](database), Known[list[Start]](database)
 
     def all(self) -> list[StoredPipeline]:
         """Returns all pipelines, by file."""
@@ -98,10 +100,14 @@ class Pipelines:
 
     def get(self, id: str) -> StoredPipeline:
         """Returns a pipeline. Raises UserError for an unknown ID."""
-        row = self._database.first(select(*_COLUMNS).where(PIPELINES.c.id == id))
-        if row is None:
+        found = self._known.get(id) or self._known.read(id, lambda: self._read(id))
+        if found is None:
             raise UserError("there is no such pipeline", code="unknown-pipeline")
-        return StoredPipeline(**row)
+        return found
+
+    def _read(self, id: str) -> StoredPipeline | None:
+        row = self._database.first(select(*_COLUMNS).where(PIPELINES.c.id == id))
+        return None if row is None else StoredPipeline(**row)
 
     def add(self, file: str) -> str:
         """Adds the pipeline of a file and returns its ID; that of a known file."""
@@ -235,6 +241,11 @@ class Pipelines:
 
     def starts(self, id: str, limit: int = 100) -> list[Start]:
         """Returns the starts of a pipeline, last first."""
+        key = f"{limit} {id}"
+        known = self._starts.get(key)
+        return known or self._starts.read(key, lambda: self._read_starts(id, limit)) or []
+
+    def _read_starts(self, id: str, limit: int) -> list[Start]:
         query = select(STARTS).where(STARTS.c.pipeline == id)
         rows = self._database.rows(query.order_by(STARTS.c.time.desc()).limit(limit))
         return [Start(**row) for row in rows]
