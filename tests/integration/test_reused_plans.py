@@ -10,12 +10,12 @@ import pytest
 
 from penstock import app
 from penstock.engine.build import Builder
-from penstock.engine.catalyst.executed_plan import PhysicalRows
+from penstock.engine.catalyst.executed_plan import ExecutedPlan, PhysicalRows
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state.directory import StateDirectory
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -56,13 +56,14 @@ class Place:
             return build(*arguments)
 
         monkeypatch.setattr(Builder, "build_batch", count)
-        collect = PhysicalRows.collect
+        apply = ExecutedPlan.apply
 
-        def count_unplanned(rows: PhysicalRows) -> Any:
-            self.unplanned += 1
-            return collect(rows)
+        def count_unplanned(plan: ExecutedPlan, root: DataFrame) -> PhysicalRows | None:
+            rows = apply(plan, root)
+            self.unplanned += rows is not None
+            return rows
 
-        monkeypatch.setattr(PhysicalRows, "collect", count_unplanned)
+        monkeypatch.setattr(ExecutedPlan, "apply", count_unplanned)
 
     def run(self, sql: str) -> list[dict[str, Any]]:
         (self.directory / "p.yaml").write_text(PIPELINE.format(sql=sql))
