@@ -6,6 +6,7 @@ import gc
 import re
 import threading
 import time
+from collections import Counter
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 from penstock.engine.catalyst.java_names import _CLASSES_OF_PYSPARK
 from penstock.engine.catalyst.java_releases import RELEASED_TOGETHER
 from penstock.engine.catalyst.java_trees import (
+    NODES_OF_A_MESSAGE,
     children_of,
     contains_pattern,
     expressions_of,
@@ -105,6 +107,18 @@ def test_a_tree_is_read_in_few_messages(penstock_spark: SparkSession) -> None:
     assert [str(each.name()) for each in items_of(plan.output())] == ["id"]
     utils: Any = penstock_spark._jvm.org.apache.spark.api.python.PythonUtils
     assert items_of(utils.toSeq(["a", 1, None])) == ["a", 1, None]
+
+
+def test_all_nodes_of_a_large_tree_are_read(penstock_spark: SparkSession) -> None:
+    """A message has the first nodes; the children of others are read later."""
+    values = ", ".join(["abs(id)"] * NODES_OF_A_MESSAGE)
+    (alias,) = expressions_of(analyzed_plan(penstock_spark.range(1).selectExpr(f"array({values})")))
+    names, pending = Counter[str](), [alias]
+    while pending:
+        node = pending.pop()
+        names[class_name(node)] += 1
+        pending += children_of(node)
+    assert names["Abs"] == names["AttributeReference"] == NODES_OF_A_MESSAGE
 
 
 def test_methods_are_found_once_for_all_threads(penstock_spark: SparkSession) -> None:

@@ -261,6 +261,7 @@ def test_known_tokens_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert accounts.known_user_of(token, ("token",)) is None
     monkeypatch.undo()
     monkeypatch.setattr(known, "KNOWN_SECONDS", -1.0)
+    accounts.add_user("ben", ["view"], PASSWORD)
     assert accounts.user_of(token) is not None
     assert accounts.known_user_of(token, ("token",)) is None
 

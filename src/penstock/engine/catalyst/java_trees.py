@@ -17,7 +17,7 @@ CLASS_NAME = "_penstock_class_name"
 _CHILDREN = "_penstock_children"
 _EXPRESSIONS = "_penstock_expressions"
 _FACTS = "_penstock_facts"
-_NODES = 500
+NODES_OF_A_MESSAGE = 500
 """The nodes below a node that one message has, and the children of the last ones."""
 
 
@@ -34,7 +34,9 @@ def children_of(node: Any) -> list[Any]:
     """Returns the children of a node. The first call also reads the nodes below them."""
     if _CHILDREN not in vars(node):
         client = node._gateway_client
-        vars(node)[_CHILDREN] = _forest(_trees(client).below(node, _NODES), _CHILDREN, client)
+        vars(node)[_CHILDREN] = _forest(
+            _trees(client).below(node, NODES_OF_A_MESSAGE), _CHILDREN, client
+        )
     return [*vars(node)[_CHILDREN]]
 
 
@@ -81,7 +83,7 @@ def expressions_of(plan: Any) -> list[Any]:
     """Returns the expressions of an operator. The first call also reads the nodes below them."""
     if _EXPRESSIONS not in vars(plan):
         client = plan._gateway_client
-        found = _trees(client).expressions(plan, _NODES)
+        found = _trees(client).expressions(plan, NODES_OF_A_MESSAGE)
         vars(plan)[_EXPRESSIONS] = _forest(found, _CHILDREN, client)
     return [*vars(plan)[_EXPRESSIONS]]
 

@@ -34,7 +34,10 @@ class Known(Generic[V]):
         return value if is_known else None
 
     def read(self, key: str, query: Callable[[], V | None]) -> V | None:
-        """Returns the value of a query, and keeps a value other than None."""
+        """Returns a known value, or else that of a query, which is then known unless it is None."""
+        known = self.get(key)
+        if known is not None:
+            return known
         changes = self._database.changes
         value = query()
         if value is not None:

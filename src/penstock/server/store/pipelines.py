@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import delete, func, insert, select, update
@@ -100,7 +101,7 @@ class Pipelines:
 
     def get(self, id: str) -> StoredPipeline:
         """Returns a pipeline. Raises UserError for an unknown ID."""
-        found = self._known.get(id) or self._known.read(id, lambda: self._read(id))
+        found = self._known.read(id, lambda: self._read(id))
         if found is None:
             raise UserError("there is no such pipeline", code="unknown-pipeline")
         return found
@@ -241,9 +242,8 @@ class Pipelines:
 
     def starts(self, id: str, limit: int = 100) -> list[Start]:
         """Returns the starts of a pipeline, last first."""
-        key = f"{limit} {id}"
-        known = self._starts.get(key)
-        return known or self._starts.read(key, lambda: self._read_starts(id, limit)) or []
+        read = partial(self._read_starts, id, limit)
+        return self._starts.read(f"{limit} {id}", read) or []
 
     def _read_starts(self, id: str, limit: int) -> list[Start]:
         query = select(STARTS).where(STARTS.c.pipeline == id)
