@@ -84,6 +84,7 @@ class Trial:
         Both are killed between the commits of two sinks. The run lives through the broker's kill.
         """
         assert self.spark is not None
+        self.settle()
         self.feeder.go_on()
         with changes_watched(BETWEEN_SINKS, self._restart_broker):
             moment = replace(BETWEEN_SINKS, nth=3)

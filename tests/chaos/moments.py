@@ -123,7 +123,7 @@ def changes_watched(moment: Change, die: Callable[[], None]) -> Iterator[None]:
             half()
             die()
         do()
-        if now:
+        if now and moment.when == "after":
             die()
 
     replace, rename, rmtree = os.replace, os.rename, shutil.rmtree

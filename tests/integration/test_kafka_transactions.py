@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 from kafka_records import Writing, rows, sink, write
 
-from penstock.connectors.kafka import KafkaSink
+from penstock.connectors.kafka import KafkaSink, transactions
 from penstock.core.errors import Transient
 from servers.kafka import Kafka
 
@@ -159,12 +160,33 @@ def test_a_broker_that_is_killed_keeps_the_markers(breakable_kafka: Kafka) -> No
     write(writes, [{"id": 0}], 0, client=client)
     broker.await_visible(topic)
     broker.kill()
+    time.sleep(2)  # the client removes the broker from its metadata
     broker.start()
     for number in (0, 1):
-        write(writes, [{"id": number}], number)
-    for number in (1, 2):
         write(writes, [{"id": number}], number, client=client)
+    for number in (1, 2):
+        write(writes, [{"id": number}], number)
     assert ids(broker, topic) == [0, 1, 2]
+
+
+def test_a_coordinator_without_a_response(
+    breakable_kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client library does not end the call; the writer does, and the next one writes."""
+    broker = breakable_kafka
+    topic = broker.create_topic()
+    writes = exact(broker, topic)
+    client = writes.open()
+    write(writes, [{"id": 0}], 0, client=client)
+    monkeypatch.setattr(transactions, "RESPONSE_TIMEOUT", 1.0)
+    broker.pause()
+    with pytest.raises(Transient) as caught:
+        Writing(writes, 1, client=client).write([{"id": 1}])
+    assert caught.value.code == "unreachable"
+    broker.restore()
+    monkeypatch.undo()
+    write(writes, [{"id": 1}], 1, client=client)
+    assert ids(broker, topic) == [0, 1]
 
 
 def test_a_transaction_that_lasts_too_long(kafka: Kafka, topic: str) -> None:

@@ -160,7 +160,7 @@ class Producers:
     def transactional(self, id_: TransactionalId, renew: bool) -> TransactionalProducer:
         """Returns the producer of a transactional ID; with `renew` a new one."""
         producer = self._transactional.get(id_)
-        if producer is not None and (renew or producer.unusable):
+        if producer is not None and (renew or not producer.usable):
             self._transactional.pop(id_).close()
             producer = None
         if producer is None:

@@ -8,6 +8,7 @@ another writer is fenced and cannot commit.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from penstock.connectors.kafka.client import RESPONSE_TIMEOUT
 from penstock.connectors.kafka.config import ConnectionConfig
-from penstock.connectors.kafka.errors import translate_error, translate_errors
+from penstock.connectors.kafka.errors import translate_error, translate_errors, unreachable
 from penstock.connectors.kafka.group import ConsumerGroup
 from penstock.connectors.kafka.offsets import Partition
 from penstock.connectors.kafka.records import RecordMapping
@@ -56,11 +58,31 @@ class BatchMarker:
         self.last_batch = committed.get(self._partition, 0) - 1
 
     def send(self, batch: BatchId, producer: Producer) -> None:
-        """Adds the marker of a batch to the transaction of a producer."""
+        """Adds the marker of a batch to the transaction of a producer.
+
+        Raises TimeoutError if the coordinator of the group does not respond. The producer can then
+        no longer be used: librdkafka ignores the timeout of the call (its issue 5456), which
+        continues on a thread of its own.
+        """
         from confluent_kafka import TopicPartition
 
         position = TopicPartition(*self._partition, batch.number + 1, batch.content)
-        producer.send_offsets_to_transaction([position], self._group.metadata(), _TIMEOUT)
+        arguments = [position], self._group.metadata(), RESPONSE_TIMEOUT
+        errors: list[Exception] = []
+
+        def call() -> None:
+            try:
+                producer.send_offsets_to_transaction(*arguments)
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=call, name="penstock-kafka-marker", daemon=True)
+        thread.start()
+        thread.join(RESPONSE_TIMEOUT)
+        if thread.is_alive():
+            raise TimeoutError
+        for error in errors:
+            raise error
 
     def close(self) -> None:
         """Closes the connection."""
@@ -85,20 +107,27 @@ class FencedError(Transient):
 
 
 class TransactionalProducer:
-    """The producer of a transactional ID.
-
-    The producer is `unusable` after an aborted transaction: discarded records have used sequence
-    numbers, and the broker rejects the records that follow.
-    """
+    """The producer of a transactional ID. It is replaced when it is no longer `usable`."""
 
     def __init__(
         self, id_: TransactionalId, config: ConnectionConfig, producer: RecordProducer
     ) -> None:
-        self.producer, self.unusable = producer, False
+        self.producer, self._failed = producer, False
         self._id, self._config = id_, config
         self._marker: BatchMarker | None = None
         with translate_errors(producer.action, producer.tracker):
             producer.producer.init_transactions(_TIMEOUT)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the producer can begin another transaction.
+
+        An aborted transaction has used sequence numbers, and the broker rejects the records that
+        follow. After a lost connection librdkafka can wait forever for a coordinator that it has
+        removed (its issue 5511).
+        """
+        self.producer.producer.poll(0)
+        return not self._failed and not self.producer.tracker.disconnected
 
     def begin(self, batch: BatchId) -> bool:
         """Begins the transaction of a batch. Returns False if the batch was committed before.
@@ -110,7 +139,11 @@ class TransactionalProducer:
             return False
         with self._translate_errors():
             self.producer.producer.begin_transaction()
-            marker.send(batch, self.producer.producer)
+            try:
+                marker.send(batch, self.producer.producer)
+            except TimeoutError:
+                self._failed = True
+                raise unreachable(self.producer.action, self.producer.tracker) from None
         return True
 
     def commit(self, batch: BatchId) -> None:
@@ -122,7 +155,7 @@ class TransactionalProducer:
 
     def abort(self) -> None:
         """Aborts the transaction."""
-        self.unusable = True
+        self._failed = True
         self.producer.discard()
         with translate_errors(self.producer.action, self.producer.tracker):
             self.producer.producer.abort_transaction(_TIMEOUT)
