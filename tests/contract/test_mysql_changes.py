@@ -730,7 +730,7 @@ def test_another_server_by_gtids(
             readers[0].stop()
             confirmed = [each.read_text() for each in files]
             # A state of an earlier version is a file and a position.
-            number, text = json.loads(confirmed[0])
+            number, text, _ = json.loads(confirmed[0])
             place = json.loads(text)
             assert place["gtids"] and place["server"] == 1
             earlier = json.dumps([number, f"1:{place['created']}:{place['name']}"])
