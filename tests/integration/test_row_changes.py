@@ -70,8 +70,10 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
     numbers = [{"id": number % 7, "name": str(number)} for number in range(200)]
     inputs: dict[str, dict[str, Any]] = {
         "last": {"rows": numbers, "batches": 2, "schema": "id INT, name STRING"},
+        # Of four partitions, the first one ends between the rows of an update.
         **{f"changes{batches}": {"rows": CHANGES, "batches": batches, "operation_column": "op",
-                                 "schema": "op STRING, id INT, name STRING"}
+                                 "schema": "op STRING, id INT, name STRING",
+                                 "partitions": 5 - batches}
            for batches in (1, 3)},
     }  # fmt: skip
     plan = run(
@@ -107,7 +109,7 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
 
 
 def random_events(rng: random.Random, count: int, first: int) -> list[dict[str, Any]]:
-    """Returns events of Debezium. An update may move a row to a new key; old keys come again.
+    """Returns events of Debezium. An update may move a row to a key that is new or was left.
 
     `first` is the smallest key.
     """
@@ -124,7 +126,9 @@ def random_events(rng: random.Random, count: int, first: int) -> list[dict[str, 
             continue
         else:
             before = rows.pop(id_)
-            after["id"] = id_ if rng.random() < 0.6 else next(new_keys)
+            left = [key for key in range(first, first + 6) if key not in rows and key != id_]
+            free = rng.choice([next(new_keys), *left])
+            after["id"] = id_ if rng.random() < 0.6 else free
             events.append({"op": "u", "before": before, "after": after})
         rows[after["id"]] = after
     return events
