@@ -193,6 +193,23 @@ def test_transactions_are_read_once_and_in_order(
     assert len(changes.rows) - base == 30_001
 
 
+def test_a_transaction_larger_than_the_journal(db: Execute, changes: Any) -> None:
+    """Its rows are removed from the journal before its place is stored."""
+    db("CREATE TABLE t (id int PRIMARY KEY, s text)", "INSERT INTO t VALUES (0, '')")
+    changes = changes(journal={"max_size": "1MiB"})
+    changes.start()
+    await_end_of_snapshot(changes, lambda: db("UPDATE t SET s = concat(s, 'x')"))
+    base = len([changes.read(), *changes.rows][1:])
+    db("INSERT INTO t SELECT seq, repeat('x', 1000) FROM seq_1_to_6000")
+
+    def is_read() -> bool:
+        changes.read()
+        changes.source.commit(changes._offset)
+        return len([row for row in changes.rows[base:] if row["_op"] == "i"]) == 6000
+
+    changes.until(is_read, seconds=60)
+
+
 TYPES = """
 CREATE TABLE t (
   id bigint unsigned PRIMARY KEY, tiny tinyint, utiny tinyint unsigned, small smallint,
