@@ -352,6 +352,37 @@ def test_pages_of_equal_keys(clickhouse: ClickHouse, options: dict[str, Any]) ->
     assert [sorted(page) for page in pages] == [[1, 2], [3]]
 
 
+@pytest.mark.parametrize("column", ["id", "f", "n", "day", "at", "fine"])
+def test_ranges_of_a_page(clickhouse: ClickHouse, options: dict[str, Any], column: str) -> None:
+    """Tasks together read each row of a page once, and no row that comes later."""
+    table = f"shop.{options['table']}"
+    rows = (
+        f"INSERT INTO {table} SELECT number AS id, multiIf(id % 5 = 0, nan, id % 7 = 0, NULL, id) "
+        "AS f, id / 3 AS n, toDate('2024-01-01') + id AS day, "
+        "toDateTime('2024-03-31 00:00:00') + 60 * id AS at, at AS fine FROM numbers({}, {})"
+    )
+    clickhouse(
+        f"CREATE TABLE {table} (id UInt64, f Nullable(Float64), n Nullable(Decimal(30, 10)), "
+        "day Date, at DateTime('Europe/Berlin'), fine DateTime64(6)) "
+        "ENGINE = ReplacingMergeTree ORDER BY id",
+        rows.format(0, 100),
+        rows.format(20, 60),
+    )
+    of = source(options, max_records=60, partition_column=column, partitions=3)
+    with closing(of):
+        start, end = of.initial_offset(), of.latest_offset(of.initial_offset())
+        clickhouse(rows.format(90, 60))
+        pages = []
+        while start != end:
+            stop = of.limit_batch(start, end)
+            parts = of.partitions(start, stop)
+            assert len(parts) == 3
+            clickhouse(rows.format(150, 60))
+            pages.append(read_range(of, start, stop))
+            start = stop
+    assert [sorted(page) for page in pages] == [[*range(60)], [*range(60, 100)]]
+
+
 def read_range(of: ClickhouseSource, start: Any, stop: Any) -> list[int]:
     return [
         row["id"]

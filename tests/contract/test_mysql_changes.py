@@ -193,6 +193,23 @@ def test_transactions_are_read_once_and_in_order(
     assert len(changes.rows) - base == 30_001
 
 
+def test_a_transaction_larger_than_the_journal(db: Execute, changes: Any) -> None:
+    """Its rows are removed from the journal before its place is stored."""
+    db("CREATE TABLE t (id int PRIMARY KEY, s text)", "INSERT INTO t VALUES (0, '')")
+    changes = changes(journal={"max_size": "1MiB"})
+    changes.start()
+    await_end_of_snapshot(changes, lambda: db("UPDATE t SET s = concat(s, 'x')"))
+    base = len([changes.read(), *changes.rows][1:])
+    db("INSERT INTO t SELECT seq, repeat('x', 1000) FROM seq_1_to_6000")
+
+    def is_read() -> bool:
+        changes.read()
+        changes.source.commit(changes._offset)
+        return len([row for row in changes.rows[base:] if row["_op"] == "i"]) == 6000
+
+    changes.until(is_read, seconds=60)
+
+
 TYPES = """
 CREATE TABLE t (
   id bigint unsigned PRIMARY KEY, tiny tinyint, utiny tinyint unsigned, small smallint,
@@ -582,6 +599,54 @@ def test_tables_that_are_truncated_or_replaced(
     assert error.code == "not-found" and "Remove the state" in str(error.hint)
 
 
+@pytest.mark.parametrize("on_truncate", ["fail", "ignore", "apply"])
+def test_rows_that_are_exchanged_or_removed_as_duplicates(
+    db: Execute, changes: Any, on_truncate: str
+) -> None:
+    """They are an error with each option: rows of the table that no change has are not ignored."""
+    partitions = "PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN MAXVALUE)"
+    db(f"CREATE TABLE t (id int PRIMARY KEY, n int) {partitions}", "INSERT INTO t VALUES (1, 1)",
+        "CREATE TABLE u (id int PRIMARY KEY, n int)",
+        "INSERT INTO u VALUES (2, 2), (3, 2)")  # fmt: skip
+    readers = [changes(name, name, on_truncate=on_truncate) for name in ("t", "u")]
+    for reader, count in zip(readers, (1, 2), strict=True):
+        reader.start()
+        reader.until(lambda reader=reader, count=count: len(reader.table()) == count)
+        await_end_of_snapshot(reader, lambda: db("CREATE TABLE IF NOT EXISTS other (id int)"))
+    db("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u")
+    for reader in readers:
+        error = fails(reader, "were exchanged, imported or removed at bin.0")
+        assert error.code == "binary-log" and "Remove the state" in str(error.hint)
+    if on_truncate == "ignore":
+        reader = changes("t", "again", on_truncate=on_truncate)
+        reader.start()
+        reader.until(lambda: len(reader.table()) == 2)
+        db("ALTER IGNORE TABLE t ADD INDEX (n)", "DROP TABLE u")
+        db("ALTER TABLE t REMOVE PARTITIONING", "ALTER IGNORE TABLE t ADD UNIQUE (n)")
+        assert db("SELECT count(*) FROM t") == [(1,)]
+        fails(reader, "were exchanged, imported or removed at bin.0")
+
+
+@pytest.mark.parametrize("on_truncate", ["fail", "ignore", "apply"])
+def test_tables_that_are_removed(db: Execute, changes: Any, on_truncate: str) -> None:
+    """The removal of partitions is ignored or an error, that of a table always an error."""
+    db("CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id) "
+        "(PARTITION p VALUES LESS THAN (5), PARTITION q VALUES LESS THAN (9))",
+        "INSERT INTO t VALUES (1), (7)")  # fmt: skip
+    reader = changes(on_truncate=on_truncate)
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 2)
+    db("ALTER TABLE t DROP PARTITION p")
+    if on_truncate == "ignore":
+        db("INSERT INTO t VALUES (8)")
+        reader.until(lambda: {*reader.table()} == {(1,), (7,), (8,)})
+        db("DROP TABLE t")
+        assert fails(reader, "was dropped, replaced or renamed").code == "not-found"
+    else:
+        error = fails(reader, "a partition of the table")
+        assert error.code == "truncated" and "Set on_truncate: ignore" in str(error.hint)
+
+
 def test_changes_that_the_log_does_not_have(db: Execute, changes: Any) -> None:
     """Statements and transactions of XA are errors, not losses."""
     db("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -730,7 +795,7 @@ def test_another_server_by_gtids(
             readers[0].stop()
             confirmed = [each.read_text() for each in files]
             # A state of an earlier version is a file and a position.
-            number, text = json.loads(confirmed[0])
+            number, text, _ = json.loads(confirmed[0])
             place = json.loads(text)
             assert place["gtids"] and place["server"] == 1
             earlier = json.dumps([number, f"1:{place['created']}:{place['name']}"])

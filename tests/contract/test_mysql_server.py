@@ -15,6 +15,7 @@ import pytest
 
 from penstock.connectors.mysql import MysqlSource
 from penstock.core.errors import Permanent
+from penstock.sdk.database.changes import receiver
 from penstock.sdk.database.changes.progress import DONE, Progress
 from servers.mariadb import PASSWORD, USER
 from servers.mysql import MySql
@@ -94,14 +95,20 @@ def test_values_of_changes_are_those_of_the_snapshot(
 
 
 class Replica(MySql):
-    """A replica, whose log has other names of files."""
+    """A replica that commits in another order. Its log has other names of files."""
 
-    settings = {"server-id": "2", "log-bin": "other"}
+    settings = {
+        "server-id": "2",
+        "log-bin": "other",
+        "replica-parallel-workers": "4",
+        "replica-preserve-commit-order": "OFF",
+    }
 
     def follow(self, primary: MySql) -> None:
-        """Replicates all that the primary has in its log."""
+        """Replicates all that the primary has in its log, and has no other transactions."""
         execute(
             self,
+            "RESET BINARY LOGS AND GTIDS",
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={primary.port}, "
             f"SOURCE_USER='{USER}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_AUTO_POSITION=1, "
             "GET_SOURCE_PUBLIC_KEY=1",
@@ -116,7 +123,57 @@ class Replica(MySql):
         execute(self, "STOP REPLICA", "RESET REPLICA ALL")
 
 
-def test_another_server_by_gtids(mysql: MySql, changes: Callable[..., Changes]) -> None:
+@pytest.fixture(scope="module")
+def replica(mysql: MySql) -> Iterator[Replica]:
+    """A replica of the server. The last test promotes it."""
+    with Replica() as server:
+        server.follow(mysql)
+        yield server
+
+
+def test_failover_from_a_replica_that_commits_in_another_order(
+    mysql: MySql, replica: Replica, changes: Callable[..., Changes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that the replica had not committed is read, also if later ones were processed."""
+    execute(
+        mysql, "CREATE TABLE v (id int PRIMARY KEY, n int, s longtext)",
+        "INSERT INTO v VALUES (1, 0, '')",
+    )  # fmt: skip
+    ((executed,),) = execute(mysql, "SELECT @@global.gtid_executed")
+    execute(replica, f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 120)")
+
+    def rows(read: Changes) -> list[tuple[str, int, int]]:
+        return [(row["_op"], row["id"], row["n"]) for row in read.read_again()[0]]
+
+    # The receiver ends before it stores another place, as in a crash.
+    monkeypatch.setattr(receiver, "_CONFIRM_SECONDS", 1e9)
+    expected = [("i", 1, 0)]
+    # Each row fills a segment of the journal, which is removed once the row is processed.
+    read = changes("v", "gap", replica, journal={"max_size": "1MiB"})
+    read.start()
+    read.until(lambda: rows(read) == expected)
+    with replica.client(autocommit=False) as blocking, blocking.cursor() as cursor:
+        cursor.execute("SELECT * FROM v WHERE id = 1 FOR UPDATE")
+        execute(mysql, "UPDATE v SET n = 1 WHERE id = 1")
+        for id_ in (2, 3):
+            execute(mysql, f"INSERT INTO v VALUES ({id_}, 0, repeat('x', 140000))")
+            expected.append(("i", id_, 0))
+            read.until(lambda: rows(read) == expected)
+        source = read.source
+        source.commit(source.latest_offset(source.initial_offset()))
+        read.stop()
+        blocking.rollback()
+    execute(mysql, "INSERT INTO v VALUES (4, 0, '')")
+    expected += [("u", 1, 1), ("i", 4, 0)]
+    last = changes("v", "gap", mysql)
+    last.start()
+    last.until(lambda: rows(last)[-1:] == [("i", 4, 0)])
+    assert rows(last) == expected
+
+
+def test_another_server_by_gtids(
+    mysql: MySql, replica: Replica, changes: Callable[..., Changes]
+) -> None:
     """A failover neither loses nor repeats a change, also of those after the stored place.
 
     Changes that only the journal has are an error.
@@ -149,25 +206,23 @@ def test_another_server_by_gtids(mysql: MySql, changes: Callable[..., Changes]) 
         read(state, mysql).stop()
         file.write_text(confirmed)
 
-    with Replica() as replica:
-        replica.follow(mysql)
-        execute(replica, "SET GLOBAL read_only = ON")
-        options = {**replica.login, "query": "SELECT 1 AS id", "cursor_columns": ["id"]}
-        with pytest.raises(Permanent, match="is a replica, which does not have"):
-            config = MysqlSource.config_type.model_validate({**options, "watch": True})
-            MysqlSource.create(config).check()
-        execute(replica, "SET GLOBAL read_only = OFF")
-        read_without_confirming("order", 2)
-        replica.promote(mysql)
-        read_without_confirming("diverged", 4)
-        del known[-2:]
-        for id_ in (6, 7):
-            add(replica, id_)
-        last = read("order", replica)
-        file = last.source.directory / "confirmed"
-        last.until(lambda: "other.0" in file.read_text())
-        last.stop()
-        add(replica, 8)
-        read("order", replica).stop()
-        error = fails(changes("u", "diverged", replica), "does not have all transactions")
-        assert error.code == "data-gone"
+    execute(replica, "SET GLOBAL read_only = ON")
+    options = {**replica.login, "query": "SELECT 1 AS id", "cursor_columns": ["id"]}
+    with pytest.raises(Permanent, match="is a replica, which does not have"):
+        config = MysqlSource.config_type.model_validate({**options, "watch": True})
+        MysqlSource.create(config).check()
+    execute(replica, "SET GLOBAL read_only = OFF")
+    read_without_confirming("order", 2)
+    replica.promote(mysql)
+    read_without_confirming("diverged", 4)
+    del known[-2:]
+    for id_ in (6, 7):
+        add(replica, id_)
+    last = read("order", replica)
+    file = last.source.directory / "confirmed"
+    last.until(lambda: "other.0" in file.read_text())
+    last.stop()
+    add(replica, 8)
+    read("order", replica).stop()
+    error = fails(changes("u", "diverged", replica), "does not have all transactions")
+    assert error.code == "data-gone"

@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from change_events import interleaved, random_events
 from penstock import app
 from penstock.connectors import memory
 from penstock.plan.model import Plan
@@ -70,8 +71,10 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
     numbers = [{"id": number % 7, "name": str(number)} for number in range(200)]
     inputs: dict[str, dict[str, Any]] = {
         "last": {"rows": numbers, "batches": 2, "schema": "id INT, name STRING"},
+        # Of four partitions, the first one ends between the rows of an update.
         **{f"changes{batches}": {"rows": CHANGES, "batches": batches, "operation_column": "op",
-                                 "schema": "op STRING, id INT, name STRING"}
+                                 "schema": "op STRING, id INT, name STRING",
+                                 "partitions": 5 - batches}
            for batches in (1, 3)},
     }  # fmt: skip
     plan = run(
@@ -104,37 +107,6 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
     ]  # fmt: skip
     for letter in letters:
         assert json.loads(letter["payload"]) == {"op": "x", "id": 2, "name": "bad"}
-
-
-def random_events(rng: random.Random, count: int, first: int) -> list[dict[str, Any]]:
-    """Returns events of Debezium. An update may move a row to a new key; old keys come again.
-
-    `first` is the smallest key.
-    """
-    rows: dict[int, dict[str, Any]] = {}
-    new_keys = itertools.count(first + 100)
-    events = []
-    for number in range(count):
-        id_ = first + rng.randrange(6)
-        after: dict[str, Any] = {"id": id_, "name": rng.choice("abcdefgh"), "number": number}
-        if id_ not in rows:
-            events.append({"op": "c", "after": after})
-        elif rng.random() < 0.3:
-            events.append({"op": "d", "before": rows.pop(id_)})
-            continue
-        else:
-            before = rows.pop(id_)
-            after["id"] = id_ if rng.random() < 0.6 else next(new_keys)
-            events.append({"op": "u", "before": before, "after": after})
-        rows[after["id"]] = after
-    return events
-
-
-def interleaved(rng: random.Random, histories: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns the events of all histories, each in its order."""
-    order = [history for history in map(iter, histories) for _ in histories[0]]
-    rng.shuffle(order)
-    return [next(history) for history in order]
 
 
 def conditional_table(

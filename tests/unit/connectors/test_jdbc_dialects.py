@@ -12,10 +12,10 @@ import pytest
 from penstock.connectors.jdbc.config import JdbcSourceConfig
 from penstock.connectors.jdbc.dialects import dialect_of
 from penstock.connectors.jdbc.metadata import Metadata
-from penstock.connectors.jdbc.ranges import ranges_of
 from penstock.connectors.jdbc.types import JdbcColumn
 from penstock.core.errors import OptionError
 from penstock.sdk.database import Cursor, TableName
+from penstock.sdk.database.ranges import ranges_of
 
 TABLE = TableName(("shop", "orders"))
 COLUMNS = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", tz="UTC"))])
@@ -116,6 +116,8 @@ def test_ranges_of_numbers_dates_and_times() -> None:
     assert times[0].high == datetime(1970, 1, 1)
     cents = ranges_of(pa.field("n", pa.decimal128(10, 2)), 2, ("0.01", 0.02), (None, None))
     assert len(cents) == 2 and cents[0].high == Decimal("0.01")
+    numbers = ranges_of(pa.field("f", pa.float64()), 2, (None, None), (0, 8))
+    assert numbers[1].condition(dialect_of("h2")) == ('NOT ("f" < ?)', (4.0,))
     # Fewer values than ranges, one value, and no rows.
     assert len(ranges_of(pa.field("id", pa.int64()), 9, (None, None), (1, 3))) <= 4
     for found in ((5, 5), (None, None)):

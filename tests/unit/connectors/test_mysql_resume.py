@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.connectors.mysql.changes.gtids import Gtids
 from penstock.connectors.mysql.changes.positions import LogFile, LogPlace
 from penstock.connectors.mysql.changes.received import Journaled, Received
 from penstock.connectors.mysql.changes.resume import Stored, start_of
-from penstock.journal import JournalReader
+from penstock.journal import Bounds, Journal, JournalReader, Message
 from penstock.sdk.database.changes import Confirmed, LostChanges
 
 FIRST = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -97,6 +99,23 @@ def test_a_journal_whose_first_records_were_removed() -> None:
         received = place_of_received("0-1-103", start="0-1-99", gtids="0-1-99", is_whole=False)
         with pytest.raises(LostChanges, match="their numbers in the domain 0 do not grow"):
             read_of(received, *log)
+
+
+def test_a_journal_without_records_before_the_place(tmp_path: Path) -> None:
+    """All transactions after the place are known, since none of their records was removed."""
+    columns = pa.schema(
+        [("payload", pa.binary()), ("commit", pa.int64()), ("transaction", pa.string())]
+    )
+    bounds = Bounds(size=1 << 20, segment=1, flush="each")
+    with Journal(tmp_path, columns, bounds) as journal:
+        for commit in (10, 20, 30):
+            metadata = {"commit": commit, "transaction": f"{FIRST}:{commit}"}
+            asyncio.run(journal.append([Message(b"row", metadata)]))
+    reader = JournalReader(tmp_path)
+    reader.remove_before(1)
+    read = partial(Journaled.read, reader, 15, 1)
+    assert read(records=1) == Journaled((f"{FIRST}:20", f"{FIRST}:30"), 1, is_whole=True)
+    assert not read(records=0).is_whole
 
 
 def test_transactions_of_a_replica_that_commits_in_another_order() -> None:

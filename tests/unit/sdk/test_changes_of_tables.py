@@ -407,7 +407,10 @@ def test_a_confirmed_position_only_grows(tmp_path: Path) -> None:
     confirmed.raise_to(7, "1:2:bin.000001")
     confirmed.raise_to(5, "other")
     stored = Confirmed(tmp_path)
-    assert (stored.position, stored.log) == (7, "1:2:bin.000001")
+    assert (stored.position, stored.log, stored.records) == (7, "1:2:bin.000001", 0)
+    stored.raise_to(7, "log", 3)
+    stored.raise_to(7, "log", 2)
+    assert Confirmed(tmp_path).records == 3
     (tmp_path / "confirmed").write_text("12")
     assert (Confirmed(tmp_path).position, Confirmed(tmp_path).log) == (12, "")
 

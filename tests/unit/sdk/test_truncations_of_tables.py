@@ -267,6 +267,7 @@ def test_positions_of_removed_records_are_removed(tmp_path: Path) -> None:
     columns, one_record = journal_columns(tmp_path / "columns"), Bounds(segment=1)
     with Journal(of.directory, columns, one_record) as journal:
         asyncio.run(table(of, journal).receive(LOG))
+        Confirmed(of.directory).reset(1, "log", records=6)
         of.commit({"position": 6})
         asyncio.run(table(of, journal).receive([[TRUNCATE]], first=9))
     assert read_truncations(of.directory) == [6, 9]

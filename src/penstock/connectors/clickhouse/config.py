@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
-from penstock.sdk.database import DatabaseSinkConfig, TableSourceConfig
+from penstock.sdk.database import DatabaseSinkConfig, RangesConfig
 from penstock.sdk.database.config import ServerConfig
 
 _TLS_PORT = 8443
@@ -35,7 +35,7 @@ class ConnectionConfig(ServerConfig):
         return self.timeout + _MARGIN
 
 
-class ClickhouseSourceConfig(ConnectionConfig, TableSourceConfig):
+class ClickhouseSourceConfig(ConnectionConfig, RangesConfig):
     final: bool = True
     """Reads tables of engines such as ReplacingMergeTree without rows that are replaced or deleted
     (FINAL). Other tables are read as they are."""

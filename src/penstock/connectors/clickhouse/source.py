@@ -16,7 +16,7 @@ from penstock.connectors.clickhouse.types import read_type
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.names import fold
-from penstock.sdk.database import Connection, TableName, TableSource
+from penstock.sdk.database import Connection, RangedSource, TableName
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import declared_type
 from penstock.sdk.database.values import value_of
@@ -24,11 +24,12 @@ from penstock.sdk.database.values import value_of
 _CONVERSION = Conversion()
 
 
-class ClickhouseSource(TableSource[ClickhouseSourceConfig]):
+class ClickhouseSource(RangedSource[ClickhouseSourceConfig]):
     """Reads a table or a query of a ClickHouse database, as Arrow batches over HTTP.
 
     Rows are read in the order of `cursor_columns`, by default of the table's ORDER BY, in pages of
-    `max_records`. Rows with the same values of these columns are read together. With `watch` the
+    `max_records`. Rows with the same values of these columns are read together. With
+    `partition_column` several tasks read ranges of this column within a page. With `watch` the
     source also reads rows that come later in this order, and requires `cursor_columns` that grow.
     Deletions are not read. To read some rows or columns, or to begin at a key, set `query`.
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from penstock.core.known_secrets import remember_secret
 from penstock.core.paths import require_permitted
 from penstock.sdk import PositiveDuration, Secret
-from penstock.sdk.database import DatabaseSinkConfig, TableSourceConfig
+from penstock.sdk.database import DatabaseSinkConfig, RangesConfig
 from penstock.sdk.database.config import CONNECT_SECONDS
 from penstock.sdk.java import Jars
 from penstock.sdk.network.auth import PasswordAuth
@@ -113,28 +112,9 @@ class ConnectionConfig(Jars):
         return found
 
 
-class JdbcSourceConfig(ConnectionConfig, TableSourceConfig):
-    partition_column: str | None = None
-    """A column of numbers, dates or times, by whose ranges several tasks read. Without it one task
-    reads the rows in order."""
-    partitions: int = Field(default=4, ge=1, le=10_000)
-    """The number of ranges of `partition_column`. Each has a connection."""
-    lower_bound: int | float | str | None = None
-    """The start of the second range is `lower_bound` and a step. Rows below are in the first range,
-    so no row is left out. By default the least value of the rows."""
-    upper_bound: int | float | str | None = None
-    """The bound of the last range. Rows above are in it. By default the greatest value of the
-    rows."""
+class JdbcSourceConfig(ConnectionConfig, RangesConfig):
     fetch_size: int = Field(default=1000, ge=1)
     """The number of rows that the driver fetches at once."""
-
-    @model_validator(mode="after")
-    def _check_bounds(self) -> Self:
-        if self.partition_column is None:
-            given = self.model_fields_set & {"partitions", "lower_bound", "upper_bound"}
-            if given:
-                raise ValueError(f"{min(given)} requires partition_column")
-        return self
 
 
 class JdbcSinkConfig(ConnectionConfig, DatabaseSinkConfig):

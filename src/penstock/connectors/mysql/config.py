@@ -12,6 +12,7 @@ from penstock.sdk import PositiveDuration
 from penstock.sdk.database import ConflictConfig
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig
+from penstock.sdk.network.identity import IdentityAuth
 
 _FIRST_ID, _IDS = 1 << 30, 3 << 30
 """Server IDs that people seldom give."""
@@ -28,6 +29,8 @@ class ConnectionConfig(ServerConfig):
 
     url: str
     """The database, as `mysql://HOST:PORT/DATABASE`."""
+    auth: IdentityAuth | None = None
+    """The credentials. Without them the server must accept the user that runs Penstock."""
     timeout: PositiveDuration = 300.0
     """The time for which a statement waits for locks. The connection is closed 10 seconds after
     this time without a response."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.connectors.mysql.config import ConnectionConfig
-from penstock.core.secret import revealed
 
 _SQL_MODE = (
     "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
@@ -21,7 +20,7 @@ def connect_options(config: ConnectionConfig) -> dict[str, Any]:
 
     tls = config.tls_settings
     auth = config.auth
-    password = None if auth is None else revealed(auth.password)
+    password = None if auth is None else auth.password_for(config.host, config.port)
     return {
         "host": config.host,
         "port": config.port,

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from penstock.sdk.database.changes import ChangesConfig
 from penstock.sdk.database.config import ServerConfig, UpdateWhereConfig
+from penstock.sdk.network.identity import IdentityAuth
 
 _MAX_NAME = 63
 
@@ -19,6 +20,8 @@ class ConnectionConfig(ServerConfig):
 
     url: str
     """The database, as `postgresql://HOST:PORT/DATABASE`."""
+    auth: IdentityAuth | None = None
+    """The credentials. Without them the server must accept the user that runs Penstock."""
 
 
 class PostgresSourceConfig(ConnectionConfig, ChangesConfig):

@@ -256,7 +256,8 @@ def connect_options(config: ConnectionConfig) -> dict[str, Any]:
         "sslmode": "disable",
     }
     if config.auth is not None:
-        options |= {"user": config.auth.username, "password": revealed(config.auth.password)}
+        password = config.auth.password_for(config.host, config.port)
+        options |= {"user": config.auth.username, "password": password}
     tls = config.tls_settings
     if tls is not None:
         tls.check_files()

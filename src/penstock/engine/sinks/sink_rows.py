@@ -39,6 +39,8 @@ from penstock.sdk import BatchId, Operation, Sink
 from penstock.spec.node_models import SinkSpec
 
 RANK = "_penstock_rank"
+_PLACE = (1 << 33) - 1
+"""The bits of `ORDER` with the place of a row in its partition."""
 """The column that ranks the rows of a key, the newest first."""
 ORDER = "_penstock_order"
 """The column that keeps the source order of a batch through a shuffle."""
@@ -140,16 +142,19 @@ def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> Dat
 def all_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:
     """Returns the rows of each key, partitioned by the key, with the column `ORDER`.
 
-    Of an update that did not change the key, only the row after it is left: the next row of the key
-    is an update. Other rows before an update delete their key, as in `last_rows`.
+    Of an update that did not change the key, only the row after it is left: the next row of the
+    batch, or the first one of a later partition, has the key. Other rows before an update delete
+    their key, as in `last_rows`: another row may take over the key by an update of its own.
     """
     if operation is None or operation not in rows.columns:
         return divided_rows(rows, key)
     ordered, replaceable, newest_first = _rows_of_keys(rows, key, operation)
-    value = _column(ordered, operation)
+    value, order = _column(ordered, operation), ordered[ORDER]
     is_before = value == lit(Operation.UPDATE_BEFORE.value)
     is_updated = lag(value).over(newest_first).eqNullSafe(lit(Operation.UPDATE.value))
-    followed = ordered.withColumn(RANK, replaceable & is_before & is_updated)
+    after = lag(order).over(newest_first)
+    is_next = (after == order + 1) | (after.bitwiseAND(_PLACE) == 0)
+    followed = ordered.withColumn(RANK, replaceable & is_before & is_updated & is_next)
     return _with_deletes(followed.where(~followed[RANK]).drop(RANK), operation)
 
 

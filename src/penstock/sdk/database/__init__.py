@@ -5,12 +5,18 @@ transaction). `DatabaseSink` and `TableSource` do the rest: creation and compari
 writes with dead letters, upserts, the ledger of committed batches, and reading by cursor columns.
 """
 
-from penstock.sdk.database.config import ConflictConfig, DatabaseSinkConfig, TableSourceConfig
+from penstock.sdk.database.config import (
+    ConflictConfig,
+    DatabaseSinkConfig,
+    RangesConfig,
+    TableSourceConfig,
+)
 from penstock.sdk.database.connection import Connection, DbapiConnection
 from penstock.sdk.database.cursor import Cursor
 from penstock.sdk.database.dialect import Dialect
 from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.names import TableName
+from penstock.sdk.database.ranged_source import RangedSource
 from penstock.sdk.database.sink import DatabaseSink, upserts_only
 from penstock.sdk.database.source import TableSource
 from penstock.sdk.database.table_sink import TableSink
@@ -18,6 +24,6 @@ from penstock.sdk.database.types import TypeMap
 
 __all__ = [
     "ConflictConfig", "Connection", "Cursor", "DatabaseSink", "DatabaseSinkConfig",
-    "DbapiConnection", "Dialect", "Ledger", "TableName", "TableSink", "TableSource",
-    "TableSourceConfig", "TypeMap", "upserts_only",
+    "DbapiConnection", "Dialect", "Ledger", "RangedSource", "RangesConfig", "TableName",
+    "TableSink", "TableSource", "TableSourceConfig", "TypeMap", "upserts_only",
 ]  # fmt: skip

@@ -132,6 +132,31 @@ class TableSourceConfig(CursorConfig):
         return self
 
 
+class RangesConfig(TableSourceConfig):
+    """Options of reading in parallel ranges."""
+
+    partition_column: str | None = None
+    """A column of numbers, dates or times, by whose ranges several tasks read. Without it one task
+    reads the rows in order. A row whose value changes while the ranges are read may be read twice
+    or not at all."""
+    partitions: int = Field(default=4, ge=1, le=10_000)
+    """The number of ranges of `partition_column`. Each has a connection."""
+    lower_bound: int | float | str | None = None
+    """The start of the second range is `lower_bound` and a step. Rows below are in the first range,
+    so no row is left out. By default the least value of the rows."""
+    upper_bound: int | float | str | None = None
+    """The bound of the last range. Rows above are in it. By default the greatest value of the
+    rows."""
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
+        if self.partition_column is None:
+            given = self.model_fields_set & {"partitions", "lower_bound", "upper_bound"}
+            if given:
+                raise ValueError(f"{min(given)} requires partition_column")
+        return self
+
+
 class TargetConfig(Config):
     """Options of the table of a sink."""
 

@@ -40,7 +40,7 @@ class Auth(Config):
 class PasswordAuth(Auth):
     """A user name and a password."""
 
-    alternatives = (("username", "password"),)
+    alternatives: ClassVar[tuple[tuple[str, ...], ...]] = (("username", "password"),)
 
     username: str | None = None
     """The user name."""

@@ -16,6 +16,7 @@ from penstock.connectors.mysql.changes.columns import columns_in_log
 from penstock.connectors.mysql.changes.gtids import Gtids
 from penstock.connectors.mysql.changes.positions import LogFile, LogPlace
 from penstock.connectors.mysql.changes.statements import Effect, effect_of
+from penstock.connectors.mysql.changes.unknown import unknown_changes
 from penstock.connectors.mysql.changes.values import Column, Image, columns_of, read_row
 from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import LostChanges, Transaction, Unsent, Value, has_unsent
@@ -177,7 +178,7 @@ class EventParser:
         }
         position = self.file.at(offset)
         for name, effect in effects.items():
-            is_change = effect in (Effect.DROP, Effect.CHANGE)
+            is_change = effect in (Effect.DROP, Effect.CHANGE, Effect.REPLACE)
             if is_change and position > self.tables[name].first:
                 raise self._unknown(name, effect, offset)
         truncated = [
@@ -210,25 +211,7 @@ class EventParser:
             raise self._unknown(self._changed, effect, offset)
 
     def _unknown(self, table: Place, effect: Effect, offset: int) -> Permanent:
-        schema, name = table
-        at = f"at {self.file.text(offset)}"
-        again = "Remove the state of the pipeline to read the table again from a snapshot."
-        if effect is Effect.DROP:
-            return Permanent(
-                f'the table "{schema}.{name}" was dropped, replaced or renamed {at}',
-                code="not-found", hint=again,
-            )  # fmt: skip
-        if effect is Effect.CHANGE:
-            return Permanent(
-                f'rows of the table "{schema}.{name}" were changed {at} by a session with another '
-                "binlog_format than ROW, and are not known",
-                code="binary-log", hint=f"Remove binlog_format from the session. {again}",
-            )  # fmt: skip
-        return Permanent(
-            f'rows of the table "{schema}.{name}" were changed {at} by a transaction of XA, or by '
-            "one that was rolled back; such transactions are not supported",
-            code="binary-log", hint=f"Use transactions without XA. {again}",
-        )  # fmt: skip
+        return unknown_changes(".".join(table), effect, self.file.text(offset))
 
     def _describe(self, event: Any, offset: int) -> Iterator[Described]:
         """Yields the columns of the rows that follow if they are not those of before."""

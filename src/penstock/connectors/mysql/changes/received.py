@@ -30,10 +30,13 @@ class Journaled:
     is_whole: bool = True
 
     @classmethod
-    def read(cls, reader: JournalReader, position: int, count: int) -> Journaled:
-        """Returns the transactions that begin at a position or later. Rows of chunks have none."""
+    def read(cls, reader: JournalReader, position: int, count: int, records: int = 0) -> Journaled:
+        """Returns the transactions that begin at a position or later. Rows of chunks have none.
+
+        The first `records` of the journal are of earlier transactions.
+        """
         ids: dict[str, None] = {}
-        is_whole = reader.begin() == 0
+        is_whole = reader.begin() <= records
         for commit, id_ in _backwards(reader):
             if commit < position:
                 is_whole = True

@@ -31,7 +31,7 @@ class MysqlReceiver(ChangesReceiver):
         self._own_tables = tables
         self._connection, self._stream, self._shift = connection, stream, shift
         self._reached: LogPlace | None = None
-        self._durable: tuple[int, LogPlace] | None = None
+        self._durable: tuple[int, LogPlace, list[int]] | None = None
 
     async def start(self) -> int:
         file, offset = log_end(self._connection, self._shift)
@@ -64,14 +64,15 @@ class MysqlReceiver(ChangesReceiver):
     async def flush(self) -> None:
         await super().flush()
         if self._reached is not None:
-            self._durable = (self.position, self._reached)
+            ends = [table.journal.position for table in self._own_tables]
+            self._durable = (self.position, self._reached, ends)
 
     def confirm(self, end: int, *, reply: bool = False) -> None:
         if self._durable is not None:
-            position, place = self._durable
-            for table in self._own_tables:
-                if position > table.confirmed.position and table.confirms(position):
-                    table.confirmed.raise_to(position, str(place))
+            position, place, ends = self._durable
+            for table, records in zip(self._own_tables, ends, strict=True):
+                if table.confirms(position):
+                    table.confirmed.raise_to(position, str(place), records)
 
     def close(self) -> None:
         self._connection.abort()

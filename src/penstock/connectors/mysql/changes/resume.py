@@ -55,7 +55,8 @@ class Stored:
     @cached_property
     def journaled(self) -> Journaled:
         """The transactions of the journal after the place."""
-        return Journaled.read(self.reader, self.confirmed.position, self.progress.number)
+        stored = self.confirmed
+        return Journaled.read(self.reader, stored.position, self.progress.number, stored.records)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ def start_of(connection: MysqlConnection, tables: Sequence[Stored]) -> Start:
         for table, gtids in zip(old, sets, strict=True):
             # The place is replaced after the transactions of the journal.
             place = LogPlace(LogFile("", shift=shift), gtids)
-            table.confirmed.reset(table.confirmed.position, str(place))
+            stored = table.confirmed
+            stored.reset(stored.position, str(place), stored.records)
         _begin(connection, tables, shift)
         _, least = min(zip(old, sets, strict=True), key=lambda each: each[0].confirmed.position)
         start = least if connection.is_mariadb else Gtids.common(sets)

@@ -28,6 +28,7 @@ from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import Confirmed, TableChangesSource, measure_logs, metadata_of
 from penstock.sdk.database.config import CONNECT_SECONDS
 from penstock.sdk.retained_log import RetainedLog
+from penstock.sdk.source import Offset
 
 
 class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
@@ -52,6 +53,15 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
 
     def check_changes(self, connection: Any, key: tuple[str, ...]) -> None:
         Requirements(self.table, key).check(connection)
+
+    def commit(self, end: Offset) -> None:
+        """Removes records up to those after the stored place, which another server has elsewhere.
+
+        All are removed once the journal is half full, as in a transaction that is larger.
+        """
+        kept = Confirmed(self.directory).records
+        half_full = self.is_half_full()
+        super().commit(end if half_full else {**end, "position": min(end["position"], kept)})
 
     def shared_receiver(self) -> str | None:
         number = self.config.server_id

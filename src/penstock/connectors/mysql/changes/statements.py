@@ -13,7 +13,18 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _CHANGES_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"})
-_REMOVES_PARTITION = ("TRUNCATE", "DROP", "EXCHANGE", "CONVERT")
+_REMOVES_PARTITION = ("TRUNCATE", "DROP", "CONVERT")
+_REPLACES_ROWS = frozenset(
+    {
+        ("EXCHANGE", "PARTITION"),
+        ("DISCARD", "PARTITION"),
+        ("IMPORT", "PARTITION"),
+        ("DISCARD", "TABLESPACE"),
+        ("IMPORT", "TABLESPACE"),
+    }
+)
+_REMOVES_DUPLICATES = frozenset({"UNIQUE", "PRIMARY"})
+"""Keys of which `ALTER IGNORE TABLE` of MariaDB keeps one row."""
 
 
 class Effect(Enum):
@@ -26,6 +37,8 @@ class Effect(Enum):
     TRUNCATE = "truncate"
     TRUNCATE_PART = "truncate part"
     """The removal of the rows of partitions."""
+    REPLACE = "replace"
+    """The replacement of rows by others, or the removal of rows that are not known."""
     DROP = "drop"
     CHANGE = "change"
     """A change of rows that the log does not have."""
@@ -65,10 +78,13 @@ def effect_of(
 
 
 def _effect_on_table(first: str, words: Sequence[str]) -> Effect:
-    if first == "ALTER":
+    if first == "ALTER" and "TABLE" in words:
         pairs = set(pairwise(words))
         if ("CONVERT", "TABLE") in pairs:  # one table becomes a partition of the other
             return Effect.DROP
+        removes_duplicates = "IGNORE" in words[: words.index("TABLE")]
+        if pairs & _REPLACES_ROWS or (removes_duplicates and _REMOVES_DUPLICATES & {*words}):
+            return Effect.REPLACE
         if {(verb, "PARTITION") for verb in _REMOVES_PARTITION} & pairs:
             return Effect.TRUNCATE_PART
         renames = [b for a, b in pairs if a == "RENAME"]

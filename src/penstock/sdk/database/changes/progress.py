@@ -53,21 +53,23 @@ class Confirmed:
     """The position up to which all changes are in the journal, in a file beside it.
 
     It is stored before it is sent to the server. `log` identifies the log of the position, if
-    positions of several logs may be equal.
+    positions of several logs may be equal. The first `records` of the journal have no change after
+    the position; 0 if their number is not known.
     """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "confirmed"
         stored = json.loads(self._path.read_text()) if self._path.exists() else 0
-        position, log = stored if isinstance(stored, list) else (stored, "")
-        self.position, self.log = int(position), str(log)
+        position, log, records = (*stored, 0)[:3] if isinstance(stored, list) else (stored, "", 0)
+        self.position, self.log, self.records = int(position), str(log), int(records)
 
-    def raise_to(self, position: int, log: str = "") -> None:
-        """Stores a later position durably."""
-        if position > self.position:
-            self.reset(position, log)
+    def raise_to(self, position: int, log: str = "", records: int = 0) -> None:
+        """Stores a later position, or the same one with more records, durably."""
+        if (position, records) > (self.position, self.records):
+            self.reset(position, log, records)
 
-    def reset(self, position: int = 0, log: str = "") -> None:
+    def reset(self, position: int = 0, log: str = "", records: int = 0) -> None:
         """Stores another position durably, by default none."""
-        replace_durably(self._path, json.dumps([position, log] if log else position))
-        self.position, self.log = position, log
+        stored = [position, log, records] if log else position
+        replace_durably(self._path, json.dumps(stored))
+        self.position, self.log, self.records = position, log, records

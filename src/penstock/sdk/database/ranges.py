@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError
 from penstock.sdk.columns.type_names import sql_name
-from penstock.sdk.database import Dialect
+from penstock.sdk.database.dialect import Dialect
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -24,20 +24,24 @@ _MICROSECOND = timedelta(microseconds=1)
 class Range:
     """A range of a column: values from `low`, below `high`. None is no bound.
 
-    Nulls are in the range without `low`.
+    Nulls are in the range without `low`. NaN, which systems compare differently, is in the range
+    without `high`, if the column may have it (`has_nan`).
     """
 
     column: str
     number: int
     low: Any
     high: Any
+    has_nan: bool = False
 
     def condition(self, dialect: Dialect) -> tuple[str, tuple[Any, ...]]:
         """Returns the condition of the rows of the range, and its parameters."""
         name = dialect.quote(self.column)
         conditions, parameters = [], []
         if self.low is not None:
-            conditions.append(f"{name} >= {dialect.parameter}")
+            is_last = self.has_nan and self.high is None
+            beyond = "NOT ({} < {})" if is_last else "{} >= {}"
+            conditions.append(beyond.format(name, dialect.parameter))
             parameters.append(self.low)
         if self.high is not None:
             conditions.append(f"{name} < {dialect.parameter}")
@@ -75,8 +79,10 @@ def ranges_of(
     step = (upper - lower) / count
     inner = [_value(lower + step * index, type_) for index in range(1, count)]
     edges = [None, *dict.fromkeys(inner), None]
-    pairs_of_edges = pairwise(edges)
-    return [Range(field.name, index, *pair) for index, pair in enumerate(pairs_of_edges, 1)]
+    has_nan = pa.types.is_floating(type_)
+    return [
+        Range(field.name, index, *pair, has_nan) for index, pair in enumerate(pairwise(edges), 1)
+    ]
 
 
 def _number(value: Any, type_: pa.DataType, option: str) -> Fraction | None:
