@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.connectors.mysql.config import ConnectionConfig
+from penstock.core.errors import Permanent
 
 _SQL_MODE = (
     "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
     "NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
 )
+
+
+_CLEAR_TEXT_PLUGINS = ("mysql_clear_password", "dialog")
+"""The authentication plugins that send the password itself: that of LDAP, IAM and PAM."""
+
+
+class UnencryptedPassword:
+    """The authentication by a password in clear text, which a connection without TLS rejects.
+
+    A server, or a peer in its place, can request it of a user with another authentication.
+    """
+
+    def __init__(self, connection: object) -> None:
+        pass
+
+    def authenticate(self, packet: object) -> NoReturn:
+        """Raises Permanent."""
+        raise Permanent(
+            "the server requested the password in clear text, and the connection is not encrypted",
+            code="authentication", hint="Set tls, or another authentication plugin of the user.",
+        )  # fmt: skip
 
 
 def connect_options(config: ConnectionConfig) -> dict[str, Any]:
@@ -36,6 +58,9 @@ def connect_options(config: ConnectionConfig) -> dict[str, Any]:
         "client_flag": CLIENT.LOCAL_FILES,
         "ssl": None if tls is None else tls.context(),
         "ssl_disabled": tls is None,
+        "auth_plugin_map": (
+            dict.fromkeys(_CLEAR_TEXT_PLUGINS, UnencryptedPassword) if tls is None else {}
+        ),
     }
 
 

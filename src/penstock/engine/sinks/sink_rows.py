@@ -39,11 +39,11 @@ from penstock.sdk import BatchId, Operation, Sink
 from penstock.spec.node_models import SinkSpec
 
 RANK = "_penstock_rank"
-_PLACE = (1 << 33) - 1
-"""The bits of `ORDER` with the place of a row in its partition."""
 """The column that ranks the rows of a key, the newest first."""
 ORDER = "_penstock_order"
 """The column that keeps the source order of a batch through a shuffle."""
+_PLACE = (1 << 33) - 1
+"""The bits of `ORDER` with the place of a row in its partition."""
 
 
 @contextmanager
