@@ -111,7 +111,7 @@ def open_server(
         functions = Functions(settings, StoredFunctions(database), workers or own)
         functions.write_files()
         supervisor = Supervisor(pipelines, catalog, launcher, log, database.lease)
-        views = Views(settings, pipelines, files, catalog, supervisor)
+        views = Views(settings, pipelines, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own, profiles)
         history = _open_history(settings, pipelines, supervisor, log)
         sessions = SessionPool(settings.session_command, environment)
