@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -149,7 +150,9 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
     with open_server(settings, log) as server:
         app = make_application(server.parts)
         http = _HttpServer(
-            http_config(app, settings), lambda: on_ready(server), app.state.streams.close_all
+            http_config(app, settings),
+            lambda: _begin(server, on_ready),
+            app.state.streams.close_all,
         )
         try:
             http.run()
@@ -158,6 +161,16 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
                 f"cannot listen on {settings.host}:{settings.port}", code="listen",
                 hint="Choose a free port with --port, and an address of this machine.",
             ) from None  # fmt: skip
+
+
+def _begin(server: Server, on_ready: Callable[[Server], None]) -> None:
+    """Leaves the objects of the start out of garbage collections, each of which stops all threads.
+
+    A collection of all of them takes 150 ms.
+    """
+    gc.collect()
+    gc.freeze()
+    on_ready(server)
 
 
 def http_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:

@@ -78,6 +78,12 @@ def write_owner(file: IO[str], since: str) -> None:
 
 def read_owner(path: Path) -> dict[str, Any] | None:
     """Returns pid, host, start and identity of the run that holds the lock; None without a run."""
+    text = read_owner_text(path)
+    return None if text is None else parse_owner(text)
+
+
+def read_owner_text(path: Path) -> bytes | None:
+    """Returns the content of a lock file that a run holds; None without a run."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -86,10 +92,15 @@ def read_owner(path: Path) -> dict[str, Any] | None:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         os.read(file, 1)  # raises an error for a directory
     except BlockingIOError:
-        return _parse_json(os.read(file, _MAX_OWNER)) or {}
+        return os.read(file, _MAX_OWNER)
     finally:
         os.close(file)
     return None
+
+
+def parse_owner(text: bytes) -> dict[str, Any]:
+    """Returns the fields of a lock file; none of one that its run has not written yet."""
+    return _parse_json(text) or {}
 
 
 def _parse_json(text: str | bytes) -> Any:

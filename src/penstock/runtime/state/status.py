@@ -11,7 +11,8 @@ from typing import Any
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.entries import HISTORY, RUN
-from penstock.runtime.state.files import Stamp, stamp_of
+from penstock.runtime.state.files import Stamp, reading, stamp_of
+from penstock.runtime.state.lock import parse_owner, read_owner_text
 
 NUMBERS = "status.json"
 """The file with the metrics of a run."""
@@ -93,6 +94,8 @@ class StatusReader:
     def __init__(self, state: StateDirectory) -> None:
         self.state = state
         self._numbers_path = state.root / NUMBERS
+        self._lock = state.lock
+        self._owner: tuple[bytes, Owner | None] = (b"", Owner())
         self._stop, self._complete = state.root / "stop", state.root / "complete"
         self._history, self._run = state.root / HISTORY, state.root / RUN
         self._numbers: tuple[Stamp | None, Snapshot | None] = (None, None)
@@ -100,7 +103,7 @@ class StatusReader:
 
     def read(self) -> Status:
         """Returns the status now. Raises StateError if a file cannot be read or is damaged."""
-        owner = current_owner(self.state)
+        owner = self._current_owner()
         stamp = stamp_of(self._numbers_path)
         if stamp is None or stamp != self._numbers[0]:
             self._numbers = stamp, self.state.read(NUMBERS)
@@ -115,6 +118,15 @@ class StatusReader:
             age=max(time.time() - modified, 0.0) if numbers else 0.0,
         )  # fmt: skip
 
+    def _current_owner(self) -> Owner | None:
+        with reading(self._lock):
+            text = read_owner_text(self._lock)
+        if text is None:
+            return _owner(self.state.storage.owner())
+        if text != self._owner[0]:
+            self._owner = text, _owner(parse_owner(text))
+        return self._owner[1]
+
     def _finished_runs(self, owner: Owner | None, numbers: Stamp | None) -> tuple[FinishedRun, ...]:
         """Returns the finished runs. Without an owner the last one may have been killed."""
         files: object = stamp_of(self._history)
@@ -127,10 +139,13 @@ class StatusReader:
 
 def current_owner(state: StateDirectory) -> Owner | None:
     """Returns the process of the current run; None without a run."""
-    owner = state.owner()
-    if owner is None:
+    return _owner(state.owner())
+
+
+def _owner(facts: Mapping[str, Any] | None) -> Owner | None:
+    if facts is None:
         return None
-    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"), owner.get("identity"))
+    return Owner(facts.get("pid"), facts.get("host"), facts.get("since"), facts.get("identity"))
 
 
 def history(state: StateDirectory) -> list[FinishedRun]:
