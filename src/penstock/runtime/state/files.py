@@ -46,7 +46,8 @@ def read_if_exists(path: Path) -> str | None:
     """Returns the text of a file; None without the file. Raises StateError."""
     with reading(path):
         try:
-            return path.read_text()
+            with path.open("rb", buffering=0) as file:
+                return file.read().decode()
         except (FileNotFoundError, NotADirectoryError):
             return None
 

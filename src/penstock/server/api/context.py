@@ -22,7 +22,6 @@ from penstock.server.store.audit import Audit
 from penstock.server.store.shares import Shares
 from penstock.server.views import Views
 
-
 T = TypeVar("T")
 
 
