@@ -21,6 +21,9 @@ NOT_FOUND = frozenset({
     "no-connection", "no-channel", "no-rule", "no-function", "no-share",
 })  # fmt: skip
 """The codes whose status is 404."""
+RETRY_SECONDS = {"too-many-logins": 60, "workers-busy": 2}
+"""The header `Retry-After` of errors with the status 429 or 503, by code."""
+OTHER_RETRY_SECONDS = 5
 UNAVAILABLE = frozenset({"store-failed", "store-full", "store-locked", "lease-lost"})
 """The codes whose status is 503."""
 
@@ -35,12 +38,22 @@ def add_error_handlers(app: FastAPI) -> None:
 
 def _penstock_error(request: Request, error: Any) -> JSONResponse:
     if isinstance(error, WorkerError):
-        return JSONResponse({"errors": error.errors}, _status(error.code, error.status))
+        status = _status(error.code, error.status)
+        return JSONResponse({"errors": error.errors}, status, _headers(error.code, status))
     if isinstance(error, CheckFailed):
         return JSONResponse({"errors": error.errors, "changes": error.changes}, 422)
-    status = error.status if isinstance(error, RequestError) else error.policy.http_status
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-    return JSONResponse({"errors": to_dicts(error)}, _status(error.code, status), headers)
+    found = error.status if isinstance(error, RequestError) else error.policy.http_status
+    status = _status(error.code, found)
+    return JSONResponse({"errors": to_dicts(error)}, status, _headers(error.code, status))
+
+
+def _headers(code: str, status: int) -> dict[str, str]:
+    """Returns the headers of an error: how to log in, or when to repeat the request."""
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    if status in (429, 503):
+        return {"Retry-After": str(RETRY_SECONDS.get(code, OTHER_RETRY_SECONDS))}
+    return {}
 
 
 def _status(code: str, status: int) -> int:
