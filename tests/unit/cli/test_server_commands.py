@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
+from penstock.app import plan
 from penstock.cli.logs import new_lines
+from penstock.plan.fingerprint import fingerprint
+from penstock.runtime.state.directory import StateDirectory
 from penstock.server.store.pipelines import EJECTED, EJECTING_STARTS
 from server_console import PIPELINE, Console
 from web_console import listening
@@ -77,6 +80,21 @@ def test_an_invalid_file_stops_nothing(penstock: Penstock, console: Console, cha
     assert '^^^^^^^ did you mean "generate"?' in err
     assert console.health()["state"] == "running"
     assert len(console.get(f"pipelines/{console.id()}/runs")) == 1
+
+
+def test_a_change_that_the_state_does_not_support_is_listed_once(
+    penstock: Penstock, console: Console, pipeline_directory: Path, changed: str
+) -> None:
+    file = pipeline_directory / "shop" / "shop.yaml"
+    state = StateDirectory(file.parent / ".penstock" / "shop")
+    state.write("plan.json", fingerprint(plan(file), state.key()))
+    source = "type: generate, fields: {id: {type: sequence}}"
+    Path(changed).write_text(file.read_text().replace(source, "type: impulse"))
+    code, out, err = penstock("apply", changed)
+    assert code == 2
+    assert (out + err).count('source "orders"') == 1
+    assert '  refused: source "orders": its type was generate and is impulse\n' in out
+    assert err.startswith("error[changed-plan]: ") and "hint: Undo the change" in err
 
 
 def test_a_new_name_is_a_new_pipeline(
