@@ -12,7 +12,7 @@ from cyclopts import App, Group, Parameter
 from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.printing import print_json, print_table
 from penstock.cli.served_letters import ServedLetters, print_letters
-from penstock.cli.server_options import Data, Server, connect
+from penstock.cli.server_options import Data, Server, connect, uses_server
 from penstock.core.errors import UserError
 from penstock.core.text import plural, printable, shorten
 from penstock.core.units import size_text
@@ -67,7 +67,7 @@ def list_(
       penstock dead list late-flights.yaml --node flights --limit 50 --json
       penstock dead list shop --server http://localhost:7077
     """
-    if server:
+    if uses_server(server, files):
         letters = ServedLetters.of(connect(server, data), files, node, code)
         letters.print(limit, json=json)
         return
@@ -146,7 +146,7 @@ def replay(
       penstock dead replay late-flights.yaml --node flights --dry-run
       penstock dead replay shop --server http://localhost:7077
     """
-    if server:
+    if uses_server(server, files):
         letters = ServedLetters.of(connect(server, data), files, node, code, id)
         if dry_run:
             _print_selected(letters.name, len(letters.ids), letters.counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -63,11 +64,17 @@ def _status(code: str, status: int) -> int:
 
 
 def _invalid_request(request: Request, error: Any) -> JSONResponse:
-    errors = [
-        {"code": "invalid-request", "message": f"{_place(each['loc'])}: {each['msg']}"}
-        for each in error.errors()
-    ]
+    errors = [_invalid(each) for each in error.errors()]
     return JSONResponse({"errors": errors}, 422)
+
+
+def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
+    if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
+        return {
+            "code": "invalid-request", "message": "the request has no body",
+            "hint": "Send a JSON object, such as {}, with Content-Type: application/json.",
+        }  # fmt: skip
+    return {"code": "invalid-request", "message": f"{_place(error['loc'])}: {error['msg']}"}
 
 
 def _place(location: tuple[str | int, ...]) -> str:
