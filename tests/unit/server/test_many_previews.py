@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from penstock.core.errors import Transient
 from penstock.server.drafts import Draft
+from penstock.server.live import session_worker
+from penstock.server.live.session_operations import OPERATIONS, Work
 from penstock.server.live.session_pool import AT_WORK, AT_WORK_PER_USER, MAX_WAITING, SessionPool
+from penstock.server.live.warm_session import WarmSession
 from server_console import STAND_IN_SESSION
 from web_console import listening
 
@@ -67,3 +72,27 @@ def test_each_of_a_hundred_requests_is_answered(console: Console) -> None:
             assert (each.status_code, error["code"]) == (503, "workers-busy")
             assert "previews and tests under way" in error["message"] and error["hint"]
             assert int(each.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError("refused"), Py4JNetworkError("ended")])
+def test_a_worker_whose_java_has_ended_ends(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Each of its later previews would fail."""
+
+    def preview(*_: object) -> None:
+        raise error
+
+    events: list[str] = []
+
+    def send(event: str, facts: Any) -> int:
+        events.append(event)
+        return 0
+
+    monkeypatch.setitem(OPERATIONS, "preview", preview)
+    monkeypatch.setattr(session_worker.os, "_exit", sys.exit)
+    work = Work(WarmSession(), send, lambda: False)
+    request = {"operation": "preview", "file": "shop.yaml", "variables": {}, "arguments": {}}
+    with pytest.raises(SystemExit):
+        session_worker.perform(work, request)
+    assert events == []
