@@ -166,7 +166,7 @@ def preview_figures(served: Served) -> Iterator[Figure]:
         found = ask_for_previews(served.address, served.token)
     yield Figure("previews at once that were not answered", COUNT - found.answered, "", 0)
     yield Figure("previews with an unclear answer", found.unclear, "", 0)
-    yield Figure("refusals with a time to try again", found.refused, "")
+    yield Figure("rejections with a time to try again", found.rejected, "")
     yield Figure("time until all previews are answered", found.seconds, "s")
     yield Figure("memory of the server itself, at most", largest["server"], "MB", 250)
     yield Figure("memory with its Spark sessions, at most", largest["all"], "MB", 3000)

@@ -1,4 +1,4 @@
-"""Previews that are asked at once: each one is answered, or refused with a time to try again."""
+"""Previews that are asked at once: each one is answered, or rejected with a time to try again."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Outcome:
     """The numbers of `COUNT` previews: `unclear` are answers of another kind."""
 
     answered: int = 0
-    refused: int = 0
+    rejected: int = 0
     unclear: int = 0
     seconds: float = 0.0
     kinds: set[str] = field(default_factory=set)
 
 
 def ask_for_previews(address: str, token: str) -> Outcome:
-    """Asks for all previews at once, and for a refused one again after its `Retry-After`."""
+    """Asks for all previews at once, and for a rejected one again after its `Retry-After`."""
     return asyncio.run(_ask_all(address, token))
 
 
@@ -66,5 +66,5 @@ async def _ask(session: aiohttp.ClientSession, outcome: Outcome, began: float) -
             outcome.unclear += 1
             outcome.kinds.add(f"{answer.status} {text[-200:]}")
             return
-        outcome.refused += 1
+        outcome.rejected += 1
         await asyncio.sleep(float(answer.headers["Retry-After"]))

@@ -69,10 +69,10 @@ def test_known_rows_are_answered_without_a_thread(
     id = console.id()
     expected = [console.get(f"pipelines/{id}/runs"), console.get(f"pipelines/{id}")["text"]]
 
-    async def refuse(*_: object) -> None:
+    async def reject(*_: object) -> None:
         raise AssertionError("a known row has a thread")
 
-    monkeypatch.setattr(context, "run_in_threadpool", refuse)
+    monkeypatch.setattr(context, "run_in_threadpool", reject)
     assert expected == [console.get(f"pipelines/{id}/runs"), console.get(f"pipelines/{id}")["text"]]
 
 

@@ -1,4 +1,4 @@
-"""A hundred previews at once: each one is answered, or refused with a time to try again."""
+"""A hundred previews at once: each one is answered, or rejected with a time to try again."""
 
 from __future__ import annotations
 
