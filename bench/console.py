@@ -1,10 +1,10 @@
 """Figures of the server and its console, beside their limits.
 
-    python bench/console.py [--json] [--pipelines 200] [--seconds 60] [--browser]
+    python bench/console.py [--json] [--pipelines 200] [--seconds 60] [--browser] [--previews]
 
 A process holds the states of all pipelines, as their runs would. One more process sends 500
-requests a second. `--browser` also measures pages in Chromium. Exits with 1 if a figure exceeds its
-limit.
+requests a second. `--browser` also measures pages in Chromium, and `--previews` a hundred previews
+that are asked at once, in Spark. Exits with 1 if a figure exceeds its limit.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent / "control_plane"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from previews import COUNT, ask_for_previews
 from served import Served, serving
 
 RATE = 500
@@ -44,7 +47,7 @@ class Figure:
         return self.limit is None or self.value <= self.limit
 
 
-def figures(served: Served, seconds: float, browser: bool) -> Iterator[Figure]:
+def figures(served: Served, seconds: float, *, browser: bool, previews: bool) -> Iterator[Figure]:
     """Yields all figures. The idle ones are first."""
     time.sleep(40)  # the first reading of all files is over, and its worker has ended
     memory, cpu = served.usage(20)
@@ -53,6 +56,8 @@ def figures(served: Served, seconds: float, browser: bool) -> Iterator[Figure]:
     yield from list_figures(served)
     yield from cost_figures(served)
     yield from load_figures(served, seconds)
+    if previews:
+        yield from preview_figures(served)
     yield Figure("restart until all runs are adopted", served.restart(), "s")
     yield from asset_figures()
     if browser:
@@ -155,6 +160,40 @@ async def send(address: str, token: str, seconds: float) -> dict[str, float]:
     }  # fmt: skip
 
 
+def preview_figures(served: Served) -> Iterator[Figure]:
+    """Yields the outcome of many previews at once, and the memory of the server meanwhile."""
+    with watched(served) as largest:
+        found = ask_for_previews(served.address, served.token)
+    yield Figure("previews at once that were not answered", COUNT - found.answered, "", 0)
+    yield Figure("previews with an unclear answer", found.unclear, "", 0)
+    yield Figure("rejections with a time to try again", found.rejected, "")
+    yield Figure("time until all previews are answered", found.seconds, "s")
+    yield Figure("memory of the server itself, at most", largest["server"], "MB", 250)
+    yield Figure("memory with its Spark sessions, at most", largest["all"], "MB", 3000)
+    for kind in sorted(found.kinds):
+        print(f"unclear answer: {kind}", file=sys.stderr)
+
+
+@contextmanager
+def watched(served: Served) -> Iterator[dict[str, float]]:
+    """Observes the memory of the server, and with its children, during the block."""
+    largest, ended = {"server": 0.0, "all": 0.0}, threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(1.0):
+            own, whole = served.memory()
+            largest["server"] = max(largest["server"], own)
+            largest["all"] = max(largest["all"], whole)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield largest
+    finally:
+        ended.set()
+        thread.join()
+
+
 def asset_figures() -> Iterator[Figure]:
     """Yields the sizes of the first page, compressed."""
     manifest: dict[str, Any] = json.loads((STATIC / "manifest.json").read_text())
@@ -225,6 +264,7 @@ def main() -> int:
     parser.add_argument("--pipelines", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--previews", action="store_true")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
@@ -232,7 +272,9 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as directory:
         with serving(Path(directory).resolve(), options.pipelines) as served:
-            found = list(figures(served, options.seconds, options.browser))
+            found = list(figures(
+                served, options.seconds, browser=options.browser, previews=options.previews
+            ))  # fmt: skip
         with serving(Path(directory).resolve() / "ten", 10) as served:
             found.append(Figure("restart until ten runs are adopted", served.restart(), "s", 3))
     if options.json:

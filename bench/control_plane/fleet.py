@@ -17,6 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from penstock.core.version import __version__
+from penstock.observe.progress import DURATIONS
 from penstock.runtime.state.directory import StateDirectory, now
 
 FAILED = 3
@@ -46,11 +48,11 @@ def hold(files: list[Path]) -> None:
             stack.enter_context(state.locked())
             state.begin_run({"id": f"run{number}", "began": now()})
             states.append((number, state, _nodes(file)))
-        began, rounds = time.monotonic(), 0
+        began, since, rounds = time.monotonic(), time.time(), 0
         print("ready", flush=True)
         while not select.select([sys.stdin], [], [], 0)[0]:
             for number, state, nodes in states:
-                state.write("status.json", _numbers(number, rounds, nodes))
+                state.write("status.json", _numbers(number, since, rounds, nodes))
             rounds += 1
             time.sleep(max(began + rounds - time.monotonic(), 0))
 
@@ -114,7 +116,10 @@ def _nodes(file: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _numbers(number: int, rounds: int, nodes: dict[str, tuple[str, str]]) -> dict[str, Any]:
+def _numbers(
+    number: int, since: float, rounds: int, nodes: dict[str, tuple[str, str]]
+) -> dict[str, Any]:
+    """Returns the metrics of a run with one query, which has a batch each second."""
     idle = number % 7 == 5
     speed = 0.0 if idle else 100.0 + number + rounds % 5
     letters = 4 if number % 50 == 7 else 0
@@ -124,12 +129,24 @@ def _numbers(number: int, rounds: int, nodes: dict[str, tuple[str, str]]) -> dic
         flows[name] = {
             "kind": kind, "type": type, "rows": int(speed * rounds), "bytes": None,
             "rows_per_second": speed, "lag": 40 + rounds % 9 if kind == "source" else None,
-            "lag_unit": "records", "dead_letters": letters if is_first else 0,
-            "last_batch": time.time() - (600 if idle else 0),
+            "lag_unit": "records", "dead_letters": letters if is_first else 0, "lost": 0,
+            "retained": None, "retained_seconds": None, "without_event_time": 0, "late_rows": 0,
+            "last_batch": time.time() - (600 if idle else 0), "batch_seconds": 0.2, "labels": {},
         }  # fmt: skip
+    query = {
+        "state": "running", "since": since, "error": None, "code": None, "sink": None,
+        "failures": 0, "next_attempt": None, "batch": rounds, "batch_since": time.time(),
+        "open_windows": None, "state_rows": 90 + number, "state_bytes": 70_000 + number,
+        "batches": rounds, "batch_seconds": 0.2 * rounds,
+        "batch_durations": [0, rounds, *[0] * (len(DURATIONS) - 1)],
+        "phase_seconds": dict.fromkeys(("read", "process", "write", "commit"), 0.05 * rounds),
+        "watermark": time.time() - 5,
+    }  # fmt: skip
     return {
-        "seconds": float(rounds), "started": True, "stopping": False, "batches": rounds,
-        "restarts": 0, "dead_letters": letters, "queries": {}, "receivers": {}, "nodes": flows,
+        "run": f"run{number}", "version": __version__, "began": since, "seconds": float(rounds),
+        "started": True, "stopping": False, "batches": rounds, "restarts": 0,
+        "dead_letters": letters, "watermarks": {}, "late_rows": 0, "late_rows_exact": True,
+        "queries": {"out": query}, "receivers": {}, "side_outputs": {}, "nodes": flows,
     }  # fmt: skip
 
 

@@ -57,6 +57,14 @@ class Served:
         memory = sum(each.memory_full_info().pss for each in processes)
         return memory / 2**20, (after - before) / seconds
 
+    def memory(self) -> tuple[float, float]:
+        """Returns the memory of the server in MB, and that with all its processes."""
+        root, found = psutil.Process(self.process.pid), []
+        for process in (root, *root.children(recursive=True)):
+            with suppress(psutil.Error):
+                found.append(process.memory_full_info().pss / 2**20)
+        return found[0], sum(found)
+
     def _start(self) -> psutil.Popen:
         output = (self.directory / "server.txt").open("ab")
         process = psutil.Popen(self._words, stdout=output, stderr=output)

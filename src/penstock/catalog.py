@@ -13,7 +13,7 @@ from pathlib import Path
 from penstock.core.errors import UserError
 from penstock.spec.front_end import DEFAULT, SCRIPT_SUFFIX, is_test_file, language_of
 
-SUFFIXES = frozenset({".yaml", ".yml", ".json", ".toml", SCRIPT_SUFFIX})
+SUFFIXES = (".yaml", ".yml", ".json", ".toml", SCRIPT_SUFFIX)
 """The suffixes of files that may be pipelines."""
 MAX_FILES = 100_000
 MAX_BYTES = 4 * 1024 * 1024
@@ -33,31 +33,42 @@ def pipeline_files(directory: Path) -> list[Path]:
     """
     if not directory.is_dir():
         raise UserError(f"{directory} is no directory", code="missing-file")
-    return sorted(path for path in _files(directory) if _is_pipeline(path))
+    return sorted(Path(entry.path) for entry in _files(directory) if _is_pipeline(entry))
 
 
-def _files(directory: Path) -> Iterator[Path]:
-    found = 0
-    for root, directories, names in os.walk(directory):
-        directories[:] = sorted(name for name in directories if not name.startswith("."))
-        for name in names:
-            path = Path(root, name)
-            if path.suffix in SUFFIXES and not path.is_symlink() and not name.startswith("."):
+def _files(directory: Path) -> Iterator[os.DirEntry[str]]:
+    pending, found = [str(directory)], 0
+    while pending:
+        for entry in _entries(pending.pop()):
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+            elif entry.name.endswith(SUFFIXES) and not entry.is_symlink():
                 found += 1
                 if found > MAX_FILES:
                     raise UserError(
                         f"{directory} has more than {MAX_FILES} files that may be pipelines",
                         code="too-many-files", hint="Choose a directory of pipelines only.",
                     )  # fmt: skip
-                yield path
+                yield entry
 
 
-def _is_pipeline(path: Path) -> bool:
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    """Returns the entries of a directory; none of one that cannot be read."""
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _is_pipeline(entry: os.DirEntry[str]) -> bool:
     with suppress(OSError):
-        status = path.lstat()
+        status = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             return False
-        return _is_pipeline_text(str(path), status.st_mtime_ns, status.st_size)
+        return _is_pipeline_text(entry.path, status.st_mtime_ns, status.st_size)
     return False
 
 

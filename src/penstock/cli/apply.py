@@ -64,6 +64,9 @@ def preview(client: ServerClient, pipeline: ServedPipeline, draft: Draft, *, fre
     errors = [error for error in found.errors if not (fresh and error.code == REFUSED)]
     for line in [] if errors and not found.changes else _effects(found.changes, fresh=fresh):
         print(printable(f"  {line}"))
+    for error in errors:
+        if error.code == REFUSED and found.changes:
+            error.detail = None  # the changes above
     raise_all(errors)
 
 

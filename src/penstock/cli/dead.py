@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,8 @@ from cyclopts import App, Group, Parameter
 
 from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.printing import print_json, print_table
+from penstock.cli.served_letters import ServedLetters, print_letters
+from penstock.cli.server_options import Data, Server, connect, uses_server
 from penstock.core.errors import UserError
 from penstock.core.text import plural, printable, shorten
 from penstock.core.units import size_text
@@ -53,12 +56,21 @@ def list_(
         int, Parameter(metavar="N", help="Number of dead letters to show; 10 by default.")
     ] = 10,
     json: Json = False,
+    server: Server = None,
+    data: Data = None,
 ) -> None:
     """Count dead letters and show the newest. The pipeline may be running.
 
-    penstock dead list late-flights.yaml
-    penstock dead list late-flights.yaml --node flights --limit 50 --json
+    With --server, FILE is the name of a pipeline of a server.
+
+      penstock dead list late-flights.yaml
+      penstock dead list late-flights.yaml --node flights --limit 50 --json
+      penstock dead list shop --server http://localhost:7077
     """
+    if uses_server(server, files):
+        letters = ServedLetters.of(connect(server, data), files, node, code)
+        letters.print(limit, json=json)
+        return
     from penstock.runtime.dead_letters.selection import Selection
 
     control = _control(files, overrides)
@@ -68,18 +80,11 @@ def list_(
         facts = [letter.to_json() for letter in latest]
         print_json({"total": len(dead_letters), "counts": by_code, "letters": facts})
         return
-    print(f"{control.plan.name}: {plural(len(dead_letters), 'dead letter')}")
-    if not by_code:
-        return
-    print()
-    print_table(
-        ("node", "code", "count"), [(row.node, row.code, f"{row.count:,}") for row in by_code]
-    )
-    if latest:
-        print()
-        rows = [(letter.id[:8], f"{letter.time:%Y-%m-%d %H:%M:%S}", letter.node,
-                 _position(letter), shorten(letter.message)) for letter in latest]  # fmt: skip
-        print_table(("id", "time (UTC)", "node", "position", "reason"), rows, wrap=True)
+    rows = [(letter.id[:8], f"{letter.time:%Y-%m-%d %H:%M:%S}", letter.node,
+             _position(letter), shorten(letter.message)) for letter in latest]  # fmt: skip
+    counts = [(row.node, row.code, row.count) for row in by_code]
+    print_letters(control.plan.name, len(dead_letters), counts, rows)
+    if rows:
         print("\nShow a dead letter with its payload: penstock dead show FILE ID")
 
 
@@ -129,24 +134,42 @@ def replay(
     ] = False,
     dry_run: Annotated[bool, Parameter(help="Show the selection and replay nothing.")] = False,
     json: Json = False,
+    server: Server = None,
+    data: Data = None,
 ) -> int:
     """Replay dead letters from the node that failed, after the cause is fixed.
 
-    Removes dead letters that succeed and keeps the others.
+    Removes dead letters that succeed and keeps the others. With --server, FILE is the name of a
+    stopped pipeline of a server.
 
       penstock dead replay late-flights.yaml
       penstock dead replay late-flights.yaml --node flights --dry-run
+      penstock dead replay shop --server http://localhost:7077
     """
+    if uses_server(server, files):
+        letters = ServedLetters.of(connect(server, data), files, node, code, id)
+        if dry_run:
+            _print_selected(letters.name, len(letters.ids), letters.counts)
+            return 0
+        return _report(letters.replay(force=force), json=json)
     from penstock.runtime.dead_letters.selection import Selection
 
     selection, control = Selection(node, code, id), _control(files, overrides)
     dead_letters = control.dead_letters(selection)
     if dry_run:
-        print(f"{control.plan.name}: {plural(len(dead_letters), 'dead letter')} would be replayed")
-        counts = dead_letters.counts()
-        print_table(("", "", ""), [(row.node, row.code, f"{row.count:,}") for row in counts])
+        counts = [(row.node, row.code, row.count) for row in dead_letters.counts()]
+        _print_selected(control.plan.name, len(dead_letters), counts)
         return 0
-    result = control.replay(dead_letters.ids if selection else None, force=force)
+    return _report(control.replay(dead_letters.ids if selection else None, force=force), json=json)
+
+
+def _print_selected(name: str, total: int, counts: Sequence[tuple[str, str, int]]) -> None:
+    print(f"{name}: {plural(total, 'dead letter')} would be replayed")
+    print_table(("", "", ""), [(node, code, f"{count:,}") for node, code, count in counts])
+
+
+def _report(result: ReplayResult, *, json: bool) -> int:
+    """Prints the result of a replay. Returns the exit code."""
     if json:
         print_json(result)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -40,6 +41,17 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 def server_of(given: str | None) -> str | None:
     """Returns the address of the option or of the environment; None without both."""
     return given or os.environ.get("PENSTOCK_SERVER") or None
+
+
+def uses_server(server: str | None, words: Sequence[Path]) -> bool:
+    """Returns whether words name pipelines of a server: with --server, or PENSTOCK_SERVER and no
+    file.
+    """
+    return bool(server or (server_of(None) and not any(map(_is_file, words))))
+
+
+def _is_file(word: Path) -> bool:
+    return word.is_file() or word.suffix in (".yaml", ".yml", ".sql", ".json", ".toml")
 
 
 def connect(server: str | None, data: Path | None) -> ServerClient:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from penstock.cli.options import Files, Overrides
-from penstock.cli.server_options import Data, Server, connect, server_of
+from penstock.cli.server_options import Data, Server, connect, uses_server
 from penstock.core.errors import PlanError, StateError
 from penstock.core.units import duration_text, positive_seconds
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from penstock.server_client import ServerClient
 
 Timeout = Annotated[str, Parameter(metavar="TIME", help="Time to wait for the end of the run.")]
@@ -39,7 +37,7 @@ def stop(
     except ValueError as error:
         raise PlanError(f"--timeout {timeout}: {error}", code="invalid-option") from None
 
-    if server or (server_of(None) and not any(map(_is_file, files))):
+    if uses_server(server, files):
         for file in files:
             _stop_on_server(connect(server, data), str(file), wait_seconds)
         return
@@ -53,10 +51,6 @@ def stop(
         print(f"{plan.name} is not running")
     else:
         print(f"{plan.name} stopped (process {owner.pid or '?'})")
-
-
-def _is_file(word: Path) -> bool:
-    return word.is_file() or word.suffix in (".yaml", ".yml", ".sql", ".json", ".toml")
 
 
 def _stop_on_server(client: ServerClient, name: str, seconds: float) -> None:

@@ -55,8 +55,7 @@ class RemotePipelines:
 
     def replay(self, name: str, ids: list[str] | None) -> Facts:
         """Replays dead letters of a stopped pipeline."""
-        path = f"pipelines/{self._client.pipeline(name).id}/dead-letters/replay"
-        return self._client.post_facts(path, {"ids": ids})
+        return self._client.replay(self._client.pipeline(name).id, ids)
 
     def start(self, name: str) -> Facts:
         """Requests that a pipeline runs."""

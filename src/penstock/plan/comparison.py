@@ -7,12 +7,13 @@ the parts of each query are compared with the parts of the last run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.core.text import plural
 from penstock.plan.fingerprint import columns_text
 from penstock.plan.node_changes import (
+    EFFECTS,
     Change,
     Effect,
     QueryState,
@@ -34,7 +35,7 @@ _STATE_SETTINGS = (
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     """Returns the differences that affect the state, from the plan of the last run to this plan.
 
-    A change of a node that has the same effect on several queries is one difference.
+    The changes of a node in several queries are one difference, with the worst of their effects.
     """
     before, after = _normalized(before), _normalized(after)
     changes = list(_moved_sinks(before, after))
@@ -49,7 +50,21 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     for name in before["queries"]:
         if name not in after["queries"]:
             changes.append(Change(f'query "{name}"', "compatible", "removed, its state is unused"))
-    return list(dict.fromkeys([*changes, *_changed_stateless(before, after)]))
+    return list(_by_node([*changes, *_changed_stateless(before, after)]))
+
+
+def _by_node(changes: Sequence[Change]) -> Iterator[Change]:
+    """Yields the changes of queries, and one change of each node."""
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.subject, []).append(change)
+    for subject, each in found.items():
+        if subject.startswith("query "):
+            yield from dict.fromkeys(each)
+            continue
+        worst: Effect = max((change.effect for change in each), key=EFFECTS.index)
+        reasons = dict.fromkeys(change.reason for change in each if change.effect == worst)
+        yield Change(subject, worst, "; ".join(reasons))
 
 
 def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:

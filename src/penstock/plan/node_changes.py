@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from penstock.plan.changed_columns import ColumnChanges
 
 Effect = Literal["compatible", "incompatible"]
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+"""The effects, the worst last."""
 _OUTSIDE_STATE = frozenset({"late", "on_error", "format", "mode"})
 """The parts of a node that no state depends on."""
 

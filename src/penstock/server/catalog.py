@@ -29,7 +29,7 @@ class CatalogEntry:
     """The facts of a pipeline file. `state` is the state directory; None for an invalid file.
 
     `connections` are the profiles of the server that it uses. `share` is the name of its share.
-    `digest` is the SHA-256 of the text.
+    `digest` is the SHA-256 of the text. `text` is None for a file that cannot be read.
     """
 
     id: str
@@ -45,6 +45,7 @@ class CatalogEntry:
     errors: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[Mapping[str, Any]] = ()
     digest: str = ""
+    text: str | None = None
     stamp: str = field(default="", compare=False)
 
     @property
@@ -54,11 +55,14 @@ class CatalogEntry:
 
     @classmethod
     def of(
-        cls, id: str, file: Path, facts: Mapping[str, Any], stamp: str, digest: str
+        cls, id: str, file: Path, facts: Mapping[str, Any], stamp: str, text: str
     ) -> CatalogEntry:
         """Returns the entry of a file from the facts of the operation `describe`."""
         state = facts["state"] and file.parent / facts["state"]
-        return cls(id, file, **{**facts, "state": state or None}, digest=digest, stamp=stamp)
+        return cls(
+            id, file, **{**facts, "state": state or None}, digest=digest_of(text), text=text,
+            stamp=stamp,
+        )  # fmt: skip
 
 
 class Catalog:
@@ -125,6 +129,7 @@ class Catalog:
             return known
         if known is not None and time.monotonic() < self._next_tries.get(id, 0.0):
             return known
+        text = None
         try:
             text = self._files.read(file)
             facts = self._pipelines.facts(id, stamp)
@@ -135,12 +140,17 @@ class Catalog:
                 )  # fmt: skip
                 if not facts["errors"]:  # an error may end without a change of the file
                     self._pipelines.set_facts(id, stamp, facts)
-            return CatalogEntry.of(id, file, facts, stamp, digest_of(text))
+            return CatalogEntry.of(id, file, facts, stamp, text)
         except PenstockError as error:
-            return self._unread(id, file, known, error)
+            return self._unread(id, file, text, known, error)
 
     def _unread(
-        self, id: str, file: Path, known: CatalogEntry | None, error: PenstockError
+        self,
+        id: str,
+        file: Path,
+        text: str | None,
+        known: CatalogEntry | None,
+        error: PenstockError,
     ) -> CatalogEntry:
         """Returns the entry of a file that cannot be read now, with its earlier facts.
 
@@ -149,5 +159,5 @@ class Catalog:
         self._next_tries[id] = time.monotonic() + RETRY_SECONDS
         errors = [{"code": error.code, "message": error.message, "hint": error.hint}]
         if known is not None:
-            return replace(known, errors=errors, digest="", stamp="")
-        return CatalogEntry(id, file, file.stem, "yaml", errors=errors)
+            return replace(known, errors=errors, digest="", text=text, stamp="")
+        return CatalogEntry(id, file, file.stem, "yaml", errors=errors, text=text)

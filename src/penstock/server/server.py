@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +59,7 @@ TOKEN_FILE = "token"
 LOCAL = "local commands"
 """The name of that token."""
 SHUTDOWN_SECONDS = 3
+SWITCH_SECONDS = 0.001
 WORKERS = 2
 INHERITED = (
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "JAVA_HOME", "SPARK_HOME",
@@ -111,7 +114,7 @@ def open_server(
         functions = Functions(settings, StoredFunctions(database), workers or own)
         functions.write_files()
         supervisor = Supervisor(pipelines, catalog, launcher, log, database.lease)
-        views = Views(settings, pipelines, files, catalog, supervisor)
+        views = Views(settings, pipelines, catalog, supervisor)
         changes = Changes(settings, pipelines, files, catalog, supervisor, workers or own, profiles)
         history = _open_history(settings, pipelines, supervisor, log)
         sessions = SessionPool(settings.session_command, environment)
@@ -149,7 +152,9 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
     with open_server(settings, log) as server:
         app = make_application(server.parts)
         http = _HttpServer(
-            http_config(app, settings), lambda: on_ready(server), app.state.streams.close_all
+            http_config(app, settings),
+            lambda: _begin(server, on_ready),
+            app.state.streams.close_all,
         )
         try:
             http.run()
@@ -158,6 +163,18 @@ def serve(settings: Settings, log: Log, on_ready: Callable[[Server], None]) -> N
                 f"cannot listen on {settings.host}:{settings.port}", code="listen",
                 hint="Choose a free port with --port, and an address of this machine.",
             ) from None  # fmt: skip
+
+
+def _begin(server: Server, on_ready: Callable[[Server], None]) -> None:
+    """Limits the time for which other threads delay requests.
+
+    Collections of garbage leave out the objects of the start; one of them all takes 150 ms. A
+    thread that computes interrupts each step of a request for at most `SWITCH_SECONDS`.
+    """
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    on_ready(server)
 
 
 def http_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from penstock.runtime.state.batch_log import read_batches
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.status import FinishedRun
 from penstock.server.catalog import Catalog, CatalogEntry
-from penstock.server.pipeline_files import PipelineFiles
 from penstock.server.settings import Settings
 from penstock.server.store.pipelines import EJECTED, Pipelines, Start, StoredPipeline, Version
 from penstock.server.supervision.run_log import LogFilter, read_log
@@ -53,16 +51,24 @@ class Views:
     """The pipelines of a server, read only. Safe for several threads."""
 
     def __init__(
-        self, settings: Settings, pipelines: Pipelines, files: PipelineFiles, catalog: Catalog,
-        supervisor: Supervisor,
-    ) -> None:  # fmt: skip
-        self._settings, self._pipelines, self._files = settings, pipelines, files
+        self, settings: Settings, pipelines: Pipelines, catalog: Catalog, supervisor: Supervisor
+    ) -> None:
+        self._settings, self._pipelines = settings, pipelines
         self._catalog, self._supervisor = catalog, supervisor
 
     @property
     def ready(self) -> bool:
         """Whether all pipelines have been compared once."""
         return self._supervisor.ready
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `summaries`, `summary` and `detail` do not wait for the store."""
+        return self._pipelines.is_known
+
+    def knows_runs(self, id: str) -> bool:
+        """Returns whether `runs` does not wait for the store."""
+        return self.is_known and self._pipelines.knows_starts(id)
 
     def numbers(self, id: str) -> Snapshot | None:
         """Returns the metrics of the last run of a pipeline."""
@@ -113,15 +119,10 @@ class Views:
             **{name: facts.get(name, []) for name in ("nodes", "queries", "errors", "warnings")},
             "bounded": facts.get("bounded"),
             "state": str(entry.state) if entry and entry.state else None,
-            "text": self._text_or_none(entry),
+            "text": entry.text if entry else None,
             "numbers": status.numbers if status else None,
             "owner": asdict(status.owner) if status and status.owner else None,
         }
-
-    def _text_or_none(self, entry: CatalogEntry | None) -> str | None:
-        with suppress(UserError):
-            return self._files.read(entry.file) if entry is not None else None
-        return None
 
     def runs(
         self, id: str, *, before: str | None = None, limit: int | None = None
@@ -177,8 +178,14 @@ class Views:
             sum(n["rows_per_second"] for n in nodes if n["kind"] == "source") if running else 0.0,
             sum(lags) if lags else None, numbers["dead_letters"] if numbers else 0, running,
             entry.share if entry else None, EJECTED if pipeline.ejected else None,
-            self._settings.is_deletable(Path(pipeline.file)),
+            self._is_deletable(Path(pipeline.file), entry),
         )  # fmt: skip
+
+    def _is_deletable(self, file: Path, entry: CatalogEntry | None) -> bool:
+        """Returns `Settings.is_deletable`. The catalog has found the file of an entry."""
+        if entry is not None:
+            return file.is_relative_to(self._settings.created)
+        return self._settings.is_deletable(file)
 
     def _shown(self, file: str) -> str:
         """Returns the path of a file within its directory."""

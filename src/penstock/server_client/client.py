@@ -32,6 +32,8 @@ from penstock.server_client.answers import (
 TIMEOUT = 30.0
 CHECK_TIMEOUT = 180.0
 """The time for a check of a text by Spark: that of the server, and for a free worker."""
+REPLAY_TIMEOUT = 660.0
+"""The time for a replay: that of the server, and for the start of a session."""
 MAX_ANSWER = 256 * 1024 * 1024
 _BLOCK = 1 << 16
 
@@ -133,6 +135,13 @@ class ServerClient:
     def stop(self, id: str) -> ServedPipeline:
         """Requests that a pipeline stops after its current batch."""
         return read_pipeline(self._post(f"pipelines/{id}/stop", {}))
+
+    def replay(self, id: str, ids: list[str] | None, *, force: bool = False) -> dict[str, Any]:
+        """Replays dead letters of a stopped pipeline; None is all of them."""
+        body = {"ids": ids, "force": force}
+        path = f"pipelines/{id}/dead-letters/replay"
+        found: dict[str, Any] = self._post(path, body, timeout=REPLAY_TIMEOUT)
+        return found
 
     def rotate_keys(self) -> int:
         """Encrypts all secrets with a new key. Returns their number."""

@@ -7,12 +7,20 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from command_line import CommandLine
+from made_letters import made_letters
+from penstock.app import plan
+from penstock.cli import served_letters
 from penstock.cli.logs import new_lines
+from penstock.plan.fingerprint import fingerprint
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 from penstock.server.store.pipelines import EJECTED, EJECTING_STARTS
+from penstock.server_client import ServerClient
 from server_console import PIPELINE, Console
 from web_console import listening
 
@@ -77,6 +85,51 @@ def test_an_invalid_file_stops_nothing(penstock: Penstock, console: Console, cha
     assert '^^^^^^^ did you mean "generate"?' in err
     assert console.health()["state"] == "running"
     assert len(console.get(f"pipelines/{console.id()}/runs")) == 1
+
+
+def test_a_change_that_the_state_does_not_support_is_listed_once(
+    penstock: Penstock, console: Console, pipeline_directory: Path, changed: str
+) -> None:
+    file = pipeline_directory / "shop" / "shop.yaml"
+    state = StateDirectory(file.parent / ".penstock" / "shop")
+    state.write("plan.json", fingerprint(plan(file), state.key()))
+    source = "type: generate, fields: {id: {type: sequence}}"
+    Path(changed).write_text(file.read_text().replace(source, "type: impulse"))
+    code, out, err = penstock("apply", changed)
+    assert code == 2
+    assert (out + err).count('source "orders"') == 1
+    assert '  refused: source "orders": its type was generate and is impulse\n' in out
+    assert err.startswith("error[changed-plan]: ") and "hint: Undo the change" in err
+
+
+def test_dead_letters_of_a_server(
+    penstock: Penstock, pipeline_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = StateDirectory(pipeline_directory / "shop" / ".penstock" / "shop")
+    DeadLetters(state.dead_letters).put("made", made_letters(25, "orders"))
+    monkeypatch.setattr(served_letters, "PAGE", 10)
+    code, out, err = penstock("dead", "list", "shop", "--limit", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("shop: 25 dead letters\n") and "orders  even  13" in out
+    code, out, _ = penstock("dead", "replay", "shop", "--code", "odd", "--dry-run")
+    assert (code, out) == (0, "shop: 12 dead letters would be replayed\norders  odd  12\n")
+    _, out, _ = penstock("dead", "replay", "shop", "--id", "00000002", "--dry-run")
+    assert out.startswith("shop: 5 dead letters would be replayed\n"), "20 to 24, on other pages"
+    replayed: list[Any] = []
+
+    def replay(client: ServerClient, id: str, ids: Any, **options: Any) -> dict[str, Any]:
+        replayed.append((ids, options))
+        skipped = [{"node": "orders", "count": 1, "reason": "it is gone"}]
+        return {"replayed": 4, "finished": 0, "failed": 0, "skipped": skipped}
+
+    monkeypatch.setattr(ServerClient, "replay", replay)
+    code, out, _ = penstock("dead", "replay", "shop", "--id", "00000002")
+    assert (code, out) == (1, "4 dead letters replayed\n1 of orders not replayed: it is gone\n")
+    penstock("dead", "replay", "shop", "--force")
+    assert sorted(replayed[0][0]) == [f"{number:09}" for number in range(20, 25)]
+    assert replayed[1] == (None, {"force": True})
+    code, _, err = penstock("dead", "replay", "shop", "cafe")
+    assert (code, "expected the name of one pipeline" in err) == (2, True)
 
 
 def test_a_new_name_is_a_new_pipeline(

@@ -202,3 +202,19 @@ def test_carried_rows_are_not_lost() -> None:
         (change,) = compare(before, changed_)
         assert change.effect == "incompatible" and "its state may have rows" in change.reason
         assert list(compare(before, before)) == []
+
+
+def test_a_node_of_several_queries_is_listed_once() -> None:
+    """The state of one query has rows of the old columns; the other query has no state."""
+    before = definition(stateful=True)
+    before["queries"]["p"] = definition(stateful=False)["queries"]["q"]
+    after = json.loads(json.dumps(before))
+    for query in after["queries"].values():
+        query["nodes"]["orders"]["columns"] = "id: int64"
+        del query["nodes"]["names"]
+    found = compare(before, after)
+    assert [(each.subject, each.effect) for each in found] == [
+        ('source "orders"', "incompatible"), ('source "names"', "incompatible"),
+    ]  # fmt: skip
+    assert "the state holds rows of the old columns" in found[0].reason
+    assert found[1].reason == 'no longer part of query "q"; no longer part of query "p"'

@@ -136,6 +136,13 @@ def test_components_and_the_schema(console: Console) -> None:
     assert console.client.get("/ready").json() == {"ready": True}
 
 
+def test_a_request_without_a_body(console: Console) -> None:
+    answer = console.client.post(f"/api/v1/pipelines/{console.id()}/dead-letters/replay")
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["message"]) == (422, "the request has no body")
+    assert "JSON object" in error["hint"]
+
+
 def test_pages_of_dead_letters_and_of_runs(console: Console, pipeline_directory: Path) -> None:
     id, state = console.id(), StateDirectory(pipeline_directory / "shop" / ".penstock" / "shop")
     DeadLetters(state.dead_letters).put("made", made_letters(5, "orders"))

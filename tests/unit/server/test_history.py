@@ -125,6 +125,18 @@ def test_names_and_removed_pipelines(store: HistoryStore) -> None:
     assert store.read("b", START, START + 10, 10, START + 10) == []
 
 
+def test_layouts_of_a_failed_transaction_are_written_again(store: HistoryStore) -> None:
+    """A sample without its layout could not be read."""
+    sample = {"shop": {LAG: 7.0}}
+    with pytest.raises(KeyError):
+        store.add(START, {**sample, "other": {LAG: 1.0}}, {"shop": Baseline(1, 2, {})})
+    for _ in range(2):
+        store.add(START, sample, {"shop": Baseline(1, 2, {})})
+        ((_, values),) = store.read("shop", START, START + 10, 10, START + 10)
+        assert values[LAG].value == 7.0
+        store.keep_only([])
+
+
 @pytest.mark.parametrize(
     ("window", "wished", "age", "found"),
     [(900, None, 900, 10), (HOUR, None, HOUR, 20), (DAY, None, DAY, 600),

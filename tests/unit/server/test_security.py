@@ -20,7 +20,6 @@ from penstock.server.api.security import COOKIE, MAX_BODY, requires, unprotected
 from penstock.server.server import ADMIN, TOKEN_FILE, child_environment, open_server
 from penstock.server.settings import Settings
 from penstock.server.store import accounts as store_accounts
-from penstock.server.store import known
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.tables import STORE
@@ -252,7 +251,8 @@ def test_changes_have_an_effect_at_once(tmp_path: Path) -> None:
 
 
 def test_known_tokens_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    accounts = Accounts(Database.open(tmp_path))
+    database = Database.open(tmp_path)
+    accounts = Accounts(database)
     accounts.add_user("ann", ["view"], PASSWORD)
     token = accounts.issue("ann", "token", lifetime=timedelta(hours=1))
     assert accounts.user_of(token) is not None
@@ -260,8 +260,8 @@ def test_known_tokens_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(store_accounts, "now", lambda: later)
     assert accounts.known_user_of(token, ("token",)) is None
     monkeypatch.undo()
-    monkeypatch.setattr(known, "KNOWN_SECONDS", -1.0)
-    accounts.add_user("ben", ["view"], PASSWORD)
+    monkeypatch.setattr(store_accounts, "TOKEN_SECONDS", -1.0)
+    accounts = Accounts(database)
     assert accounts.user_of(token) is not None
     assert accounts.known_user_of(token, ("token",)) is None
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from penstock.core.errors import StateError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+Stamp = tuple[int, int, int]
+"""Inode, size and time of the last change in nanoseconds."""
 
 
 @contextmanager
@@ -18,18 +20,34 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StateError(
-            f"cannot read {path}: {error.strerror}",
-            code="unreadable-state",
-            hint="Grant read permission to this user, or run as the owner of the state.",
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> StateError:
+    return StateError(
+        f"cannot read {path}: {error.strerror}",
+        code="unreadable-state",
+        hint="Grant read permission to this user, or run as the owner of the state.",
+    )
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Returns a value that changes with a file; None without the file. Raises StateError."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_if_exists(path: Path) -> str | None:
     """Returns the text of a file; None without the file. Raises StateError."""
     with reading(path):
         try:
-            return path.read_text()
+            with path.open("rb", buffering=0) as file:
+                return file.read().decode()
         except (FileNotFoundError, NotADirectoryError):
             return None
 

@@ -16,6 +16,9 @@ from penstock.core.errors import StateError
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.process_identity import process_identity
 
+_MAX_OWNER = 4096
+"""The size of the process in a lock file, at most."""
+
 
 def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
     """Locks the file of a directory. Raises StateError if another run holds the lock.
@@ -75,19 +78,32 @@ def write_owner(file: IO[str], since: str) -> None:
 
 def read_owner(path: Path) -> dict[str, Any] | None:
     """Returns pid, host, start and identity of the run that holds the lock; None without a run."""
+    text = read_owner_text(path)
+    return None if text is None else parse_owner(text)
+
+
+def read_owner_text(path: Path) -> bytes | None:
+    """Returns the content of a lock file that a run holds; None without a run."""
     try:
-        file = path.open()
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _parse_json(file.read()) or {}
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        os.read(file, 1)  # raises an error for a directory
+    except BlockingIOError:
+        return os.read(file, _MAX_OWNER)
+    finally:
+        os.close(file)
     return None
 
 
-def _parse_json(text: str) -> Any:
+def parse_owner(text: bytes) -> dict[str, Any]:
+    """Returns the fields of a lock file; none of one that its run has not written yet."""
+    return _parse_json(text) or {}
+
+
+def _parse_json(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except ValueError:

@@ -10,6 +10,12 @@ from typing import Any
 
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.entries import HISTORY, RUN
+from penstock.runtime.state.files import Stamp, reading, stamp_of
+from penstock.runtime.state.lock import parse_owner, read_owner_text
+
+NUMBERS = "status.json"
+"""The file with the metrics of a run."""
 
 
 @dataclass(frozen=True)
@@ -76,44 +82,85 @@ class Status:
     @classmethod
     def of(cls, state: StateDirectory) -> Status:
         """Reads the status from a state directory, which need not exist."""
-        owner = current_owner(state)
-        numbers: Snapshot | None = state.read("status.json")
-        modified = _modified(state) if numbers else 0.0
+        return StatusReader(state).read()
+
+
+class StatusReader:
+    """Reading of one status again and again: a file is read once for each of its changes.
+
+    The lock is tried each time. For one thread.
+    """
+
+    def __init__(self, state: StateDirectory) -> None:
+        self.state = state
+        self._numbers_path = state.root / NUMBERS
+        self._lock = state.lock
+        self._owner: tuple[bytes, Owner | None] = (b"", Owner())
+        self._stop, self._complete = state.root / "stop", state.root / "complete"
+        self._history, self._run = state.root / HISTORY, state.root / RUN
+        self._numbers: tuple[Stamp | None, Snapshot | None] = (None, None)
+        self._runs: tuple[object, tuple[FinishedRun, ...]] = (object(), ())
+
+    def read(self) -> Status:
+        """Returns the status now. Raises StateError if a file cannot be read or is damaged."""
+        owner = self._current_owner()
+        stamp = stamp_of(self._numbers_path)
+        if stamp is None or stamp != self._numbers[0]:
+            self._numbers = stamp, self.state.read(NUMBERS)
+        numbers, modified = self._numbers[1], stamp[2] / 1e9 if stamp else 0.0
+        runs = self._finished_runs(owner, stamp)
         if owner is not None and numbers and modified < _timestamp(owner.since):
             numbers = None
-        return cls(
-            owner, numbers, tuple(history(state, owner)), state.read("complete") is not None,
-            stopping=owner is not None and _is_stopping(state, numbers),
+        is_stopping = bool(numbers and numbers.get("stopping", False))
+        return Status(
+            owner, numbers, runs, stamp_of(self._complete) is not None,
+            stopping=owner is not None and (is_stopping or stamp_of(self._stop) is not None),
             age=max(time.time() - modified, 0.0) if numbers else 0.0,
         )  # fmt: skip
+
+    def _current_owner(self) -> Owner | None:
+        with reading(self._lock):
+            text = read_owner_text(self._lock)
+        if text is None:
+            return _owner(self.state.storage.owner())
+        if text != self._owner[0]:
+            self._owner = text, _owner(parse_owner(text))
+        return self._owner[1]
+
+    def _finished_runs(self, owner: Owner | None, numbers: Stamp | None) -> tuple[FinishedRun, ...]:
+        """Returns the finished runs. Without an owner the last one may have been killed."""
+        files: object = stamp_of(self._history)
+        if owner is None:
+            files = files, stamp_of(self._run), numbers
+        if files != self._runs[0]:
+            self._runs = files, tuple(_runs_of(self.state, is_running=owner is not None))
+        return self._runs[1]
 
 
 def current_owner(state: StateDirectory) -> Owner | None:
     """Returns the process of the current run; None without a run."""
-    owner = state.owner()
-    if owner is None:
+    return _owner(state.owner())
+
+
+def _owner(facts: Mapping[str, Any] | None) -> Owner | None:
+    if facts is None:
         return None
-    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"), owner.get("identity"))
+    return Owner(facts.get("pid"), facts.get("host"), facts.get("since"), facts.get("identity"))
 
 
-def history(state: StateDirectory, owner: Owner | None = None) -> list[FinishedRun]:
-    """Returns the finished runs, last first. `owner` is the process of a run that was found."""
-    runs_now = owner is not None or state.owner() is not None
-    killed = None if runs_now else state.killed_run()
+def history(state: StateDirectory) -> list[FinishedRun]:
+    """Returns the finished runs, last first."""
+    return _runs_of(state, is_running=state.owner() is not None)
+
+
+def _runs_of(state: StateDirectory, *, is_running: bool) -> list[FinishedRun]:
+    killed = None if is_running else state.killed_run()
     runs = [*state.history(), *([] if killed is None else [killed])]
     names = FinishedRun.__dataclass_fields__
     return [
         FinishedRun(**{name: value for name, value in run.items() if name in names})
         for run in reversed(runs)
     ]
-
-
-def _is_stopping(state: StateDirectory, numbers: Snapshot | None) -> bool:
-    return (state.root / "stop").exists() or bool(numbers and numbers.get("stopping", False))
-
-
-def _modified(state: StateDirectory) -> float:
-    return (state.root / "status.json").stat().st_mtime
 
 
 def _timestamp(text: str | None) -> float:

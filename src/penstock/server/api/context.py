@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
 
 from penstock.server.alerts.delivery import Delivery
 from penstock.server.changes import Changes
@@ -19,6 +21,13 @@ from penstock.server.store.alerts import Alerts
 from penstock.server.store.audit import Audit
 from penstock.server.store.shares import Shares
 from penstock.server.views import Views
+
+T = TypeVar("T")
+
+
+async def read_at_once(read: Callable[[], T], *, known: bool) -> T:
+    """Returns the result of a reading, which has a thread of its own unless it does not wait."""
+    return read() if known else await run_in_threadpool(read)
 
 
 def parts_of(request: Request) -> Parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -21,6 +22,9 @@ NOT_FOUND = frozenset({
     "no-connection", "no-channel", "no-rule", "no-function", "no-share",
 })  # fmt: skip
 """The codes whose status is 404."""
+RETRY_SECONDS = {"too-many-logins": 60, "workers-busy": 2}
+"""The header `Retry-After` of errors with the status 429 or 503, by code."""
+OTHER_RETRY_SECONDS = 5
 UNAVAILABLE = frozenset({"store-failed", "store-full", "store-locked", "lease-lost"})
 """The codes whose status is 503."""
 
@@ -35,12 +39,22 @@ def add_error_handlers(app: FastAPI) -> None:
 
 def _penstock_error(request: Request, error: Any) -> JSONResponse:
     if isinstance(error, WorkerError):
-        return JSONResponse({"errors": error.errors}, _status(error.code, error.status))
+        status = _status(error.code, error.status)
+        return JSONResponse({"errors": error.errors}, status, _headers(error.code, status))
     if isinstance(error, CheckFailed):
         return JSONResponse({"errors": error.errors, "changes": error.changes}, 422)
-    status = error.status if isinstance(error, RequestError) else error.policy.http_status
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-    return JSONResponse({"errors": to_dicts(error)}, _status(error.code, status), headers)
+    found = error.status if isinstance(error, RequestError) else error.policy.http_status
+    status = _status(error.code, found)
+    return JSONResponse({"errors": to_dicts(error)}, status, _headers(error.code, status))
+
+
+def _headers(code: str, status: int) -> dict[str, str]:
+    """Returns the headers of an error: how to log in, or when to repeat the request."""
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    if status in (429, 503):
+        return {"Retry-After": str(RETRY_SECONDS.get(code, OTHER_RETRY_SECONDS))}
+    return {}
 
 
 def _status(code: str, status: int) -> int:
@@ -50,11 +64,17 @@ def _status(code: str, status: int) -> int:
 
 
 def _invalid_request(request: Request, error: Any) -> JSONResponse:
-    errors = [
-        {"code": "invalid-request", "message": f"{_place(each['loc'])}: {each['msg']}"}
-        for each in error.errors()
-    ]
+    errors = [_invalid(each) for each in error.errors()]
     return JSONResponse({"errors": errors}, 422)
+
+
+def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
+    if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
+        return {
+            "code": "invalid-request", "message": "the request has no body",
+            "hint": "Send a JSON object, such as {}, with Content-Type: application/json.",
+        }  # fmt: skip
+    return {"code": "invalid-request", "message": f"{_place(error['loc'])}: {error['msg']}"}
 
 
 def _place(location: tuple[str | int, ...]) -> str:

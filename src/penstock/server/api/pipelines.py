@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 
 from penstock.core.errors import UserError
-from penstock.server.api.context import TheAudit, TheChanges, TheViews
+from penstock.server.api.context import TheAudit, TheChanges, TheViews, read_at_once
 from penstock.server.api.idempotency import IdempotentRoute
 from penstock.server.api.models import (
     Application,
@@ -64,12 +65,14 @@ def check_new_pipeline(body: NewDraft, user: Editor, changes: TheChanges) -> dic
 
 
 @router.get(PATH)
-def show_pipeline(id: str, response: Response, user: Viewer, views: TheViews) -> dict[str, Any]:
+async def show_pipeline(
+    id: str, response: Response, user: Viewer, views: TheViews
+) -> dict[str, Any]:
     """Returns a pipeline with its nodes, queries, text and metrics.
 
     The header `ETag` has its version, for the header `If-Match` of `apply`.
     """
-    detail = views.detail(id)
+    detail = await read_at_once(lambda: views.detail(id), known=views.is_known)
     response.headers["ETag"] = f'"{detail["version"] or 0}"'
     return detail
 
@@ -163,7 +166,7 @@ def restart_pipeline(
 
 
 @router.get(PATH + "/runs")
-def list_runs(
+async def list_runs(
     id: str, user: Viewer, views: TheViews,
     before: Annotated[str | None, Query(max_length=100)] = None,
     limit: int = Query(50, ge=1, le=500),
@@ -172,7 +175,8 @@ def list_runs(
 
     `before` is the ID of the last run of the page before.
     """
-    return views.runs(id, before=before, limit=limit)
+    read = partial(views.runs, id, before=before, limit=limit)
+    return await read_at_once(read, known=views.knows_runs(id))
 
 
 @router.get(PATH + "/logs")

@@ -111,7 +111,7 @@ def log_out(
 
 
 @router.get("/me")
-def show_me(user: Viewer) -> dict[str, Any]:
+async def show_me(user: Viewer) -> dict[str, Any]:
     """Returns the name and the rights of the user of the request."""
     return _facts(user)
 

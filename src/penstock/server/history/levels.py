@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -29,8 +30,7 @@ POINTS = 200
 """The number of values of a series that an answer has by default, at most."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """The values of a series within a step: their mean, or the last one, and their extremes."""
 
     value: float
@@ -44,6 +44,8 @@ class Value:
 
 def merge(values: Sequence[Value], *, last: bool) -> Value:
     """Returns the value of a longer step. `last` takes the last value in place of the mean."""
+    if len(values) == 1:
+        return values[0]
     value = values[-1].value if last else math.fsum(each.value for each in values) / len(values)
     return Value(value, min(each.least for each in values), max(each.most for each in values))
 

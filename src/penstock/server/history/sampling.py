@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from penstock.observe.prometheus import watermark_delay
 from penstock.observe.snapshot import Snapshot
@@ -25,8 +25,7 @@ GAUGES = frozenset({"lag", "watermark_delay_seconds", "state_rows", "state_bytes
 OF_NODES = frozenset({"rows_per_second", "bytes_per_second", "dead_letters_per_second", "lag"})
 
 
-@dataclass(frozen=True, order=True)
-class Series:
+class Series(NamedTuple):
     """A series of numbers over time. `part` is a node, a query or "", `phase` one of a batch.
 
     A series without a part is that of the whole pipeline.

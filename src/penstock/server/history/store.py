@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
 from itertools import groupby
 from pathlib import Path
 
@@ -50,6 +49,7 @@ class HistoryStore:
         self._connection = sqlite3.connect(path, check_same_thread=False, timeout=10)
         self._lock = threading.Lock()
         self._layouts: dict[int, Layout] = {}
+        self._numbers: dict[Layout, int] = {}
         self._rolled = [0] * len(LEVELS)
         with self._transaction() as database:
             database.execute("PRAGMA journal_mode=WAL")
@@ -127,7 +127,11 @@ class HistoryStore:
             database.execute(
                 "DELETE FROM layouts WHERE key NOT IN (SELECT DISTINCT layout FROM samples)"
             )
-            self._layouts.clear()
+            self._forget_layouts()
+
+    def _forget_layouts(self) -> None:
+        self._layouts.clear()
+        self._numbers.clear()
 
     # Levels
 
@@ -175,13 +179,20 @@ class HistoryStore:
         self, database: sqlite3.Connection, key: int, level: int, time: int, sample: Sample
     ) -> None:
         layout = tuple(sorted(sample))
-        text = json.dumps([astuple(series) for series in layout])
-        database.execute("INSERT OR IGNORE INTO layouts (series) VALUES (?)", (text,))
-        (number,) = database.execute("SELECT key FROM layouts WHERE series = ?", (text,)).fetchone()
+        number = self._number_of(database, layout)
         database.execute(
             "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?)",
             (key, level, time, number, encode(sample, layout)),
         )
+
+    def _number_of(self, database: sqlite3.Connection, layout: Layout) -> int:
+        if layout not in self._numbers:
+            text = json.dumps(layout)
+            database.execute("INSERT OR IGNORE INTO layouts (series) VALUES (?)", (text,))
+            (self._numbers[layout],) = database.execute(
+                "SELECT key FROM layouts WHERE series = ?", (text,)
+            ).fetchone()
+        return self._numbers[layout]
 
     def _rows(
         self, database: sqlite3.Connection, key: int, level: int, start: int, end: int,
@@ -216,8 +227,13 @@ class HistoryStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._connection as database:
-            yield database
+        with self._lock:
+            try:
+                with self._connection as database:
+                    yield database
+            except BaseException:
+                self._forget_layouts()  # those of this transaction are not stored
+                raise
 
 
 def _merge(rows: Iterable[Row], step: int) -> list[Row]:
@@ -239,7 +255,7 @@ def _key(database: sqlite3.Connection, id: str) -> int:
 
 
 def _text(baseline: Baseline) -> str:
-    counters = [(*astuple(series), count) for series, count in baseline.counters.items()]
+    counters = [(*series, count) for series, count in baseline.counters.items()]
     return json.dumps({"began": baseline.began, "time": baseline.time, "counters": counters})
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from py4j.protocol import Py4JNetworkError
 from pydantic_core import to_json
 
 from penstock.core.deferred_pandas import defer_pandas
@@ -46,7 +47,10 @@ def main() -> None:
 
 
 def perform(work: Work, request: Mapping[str, Any]) -> None:
-    """Performs a request, and sends its events. Errors are the event `failed`."""
+    """Performs a request, and sends its events. Errors are the event `failed`.
+
+    Ends the process if Java has ended. The server then reports its end, and starts another one.
+    """
     file, text = Path(request["file"]), request.get("text")
     try:
         with unsaved({} if text is None else {file: text}), variables_set(request["variables"]):
@@ -54,12 +58,13 @@ def perform(work: Work, request: Mapping[str, Any]) -> None:
     except PenstockError as error:
         status = flatten_errors(error)[0].policy.http_status
         work.send("failed", {"errors": to_dicts(error), "status": status})
+    except (ConnectionError, Py4JNetworkError):
+        os._exit(1)
     except Exception as error:
         bug = Bug(f"{type(error).__name__}: {error}")
         errors = [{**bug.fields(), "file": None}]
         work.send("failed", {"errors": errors, "status": bug.policy.http_status})
-    finally:
-        work.send("end", {})
+    work.send("end", {})
 
 
 class _Answers:

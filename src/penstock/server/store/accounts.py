@@ -27,6 +27,8 @@ edit: texts, and thereby code with the rights of the server; admin: users."""
 Kind = Literal["token", "session", "code"]
 LIFETIME = {"session": timedelta(days=7), "code": timedelta(minutes=15)}
 MIN_PASSWORD = 12
+TOKEN_SECONDS = 1.0
+"""The time after which the removal of a token by another process has an effect."""
 _HASHER = PasswordHasher()
 _NO_HASH = (
     "$argon2id$v=19$m=65536,t=3,p=4$+9en8Ja9j0Fxs64MXH8WPg"
@@ -65,7 +67,7 @@ class Accounts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tokens = Known[_Token](database)
+        self._tokens = Known[_Token](database, TOKENS, USERS, seconds=TOKEN_SECONDS)
         """Tokens by hash."""
 
     def users(self) -> list[dict[str, Any]]:

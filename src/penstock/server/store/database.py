@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,8 @@ FILE = "server.db"
 LOCK = "server.lock"
 CONNECTIONS = 20
 CONNECT_SECONDS = 10
+_ANY = ""
+"""The name of changes that may concern each table."""
 BUSY_MILLISECONDS = 10_000
 """The time that a transaction waits for another one of SQLite."""
 
@@ -34,8 +37,7 @@ class Database:
         self._engine = engine
         self.lease = Lease(engine)
         self._lock = threading.Lock()
-        self.changes = 0
-        """Increases after each transaction of this process that may have changed something."""
+        self._changes: Counter[str] = Counter()
 
     @classmethod
     def open(cls, data: Path, url: str | None = None) -> Database:
@@ -77,8 +79,22 @@ class Database:
             with self._transaction() as connection:
                 yield connection
         finally:
-            with self._lock:
-                self.changes += 1
+            self._count_change(_ANY)
+
+    def changes_of(self, tables: Iterable[str]) -> int:
+        """Returns a number that increases after each change of tables by this process.
+
+        It also increases when the lease is taken again, since another server may have had it.
+        """
+        return (
+            self.lease.times_taken
+            + self._changes[_ANY]
+            + sum(self._changes[name] for name in tables)
+        )
+
+    def _count_change(self, table: str) -> None:
+        with self._lock:
+            self._changes[table] += 1
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -109,8 +125,11 @@ class Database:
 
     def execute(self, statement: Any) -> int:
         """Executes a statement in a transaction of its own. Returns the number of changed rows."""
-        with self.transaction() as connection:
-            return connection.execute(statement).rowcount
+        try:
+            with self._transaction() as connection:
+                return connection.execute(statement).rowcount
+        finally:
+            self._count_change(statement.table.name)
 
     def close(self) -> None:
         self.lease.release()

@@ -37,6 +37,7 @@ class Lease:
         self._engine = engine
         self._connection: Connection | None = None
         self._lock = threading.Lock()
+        self.times_taken = 0
 
     def take(self) -> None:
         """Takes the lease. Raises StateError if another server has it, and errors of SQLAlchemy."""
@@ -92,6 +93,7 @@ class Lease:
                     connection.exec_driver_sql(setting)
             if connection.execute(_TAKE).scalar():
                 self._connection = connection
+                self.times_taken += 1
                 return None
             return str(connection.execute(_OWNER).scalar() or "an unknown process")
         finally:

@@ -92,23 +92,31 @@ class Pipelines:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._adding = threading.Lock()
-        self._known, self._starts = Known[StoredPipeline](database), Known[list[Start]](database)
+        self._all = Known[dict[str, StoredPipeline]](database, PIPELINES)
+        self._starts = Known[list[Start]](database, STARTS)
 
     def all(self) -> list[StoredPipeline]:
         """Returns all pipelines, by file."""
-        rows = self._database.rows(select(*_COLUMNS).order_by(PIPELINES.c.file))
-        return [StoredPipeline(**row) for row in rows]
+        return list(self._by_id().values())
 
     def get(self, id: str) -> StoredPipeline:
         """Returns a pipeline. Raises UserError for an unknown ID."""
-        found = self._known.read(id, lambda: self._read(id))
+        found = self._by_id().get(id)
         if found is None:
             raise UserError("there is no such pipeline", code="unknown-pipeline")
         return found
 
-    def _read(self, id: str) -> StoredPipeline | None:
-        row = self._database.first(select(*_COLUMNS).where(PIPELINES.c.id == id))
-        return None if row is None else StoredPipeline(**row)
+    @property
+    def is_known(self) -> bool:
+        """Whether `all` and `get` do not wait for the store."""
+        return self._all.get("") is not None
+
+    def _by_id(self) -> dict[str, StoredPipeline]:
+        return self._all.read("", self._read) or {}
+
+    def _read(self) -> dict[str, StoredPipeline]:
+        rows = self._database.rows(select(*_COLUMNS).order_by(PIPELINES.c.file))
+        return {row["id"]: StoredPipeline(**row) for row in rows}
 
     def add(self, file: str) -> str:
         """Adds the pipeline of a file and returns its ID; that of a known file."""
@@ -244,6 +252,10 @@ class Pipelines:
         """Returns the starts of a pipeline, last first."""
         read = partial(self._read_starts, id, limit)
         return self._starts.read(f"{limit} {id}", read) or []
+
+    def knows_starts(self, id: str, limit: int = 100) -> bool:
+        """Returns whether `starts` does not wait for the store."""
+        return self._starts.get(f"{limit} {id}") is not None
 
     def _read_starts(self, id: str, limit: int) -> list[Start]:
         query = select(STARTS).where(STARTS.c.pipeline == id)

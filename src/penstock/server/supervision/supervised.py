@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from penstock.core.files.private_files import FILE_MODE
 from penstock.core.log import Log
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health, HealthState, Reason, health_of
 from penstock.runtime.state.directory import StateDirectory
-from penstock.runtime.state.status import FinishedRun, Status
+from penstock.runtime.state.status import FinishedRun, Status, StatusReader
 from penstock.server.catalog import CatalogEntry
 from penstock.server.store.pipelines import (
     EJECTED,
@@ -58,6 +59,7 @@ class Supervised:
         self._error: Reason | None = None
         self.health = Health("unknown")
         self.status: Status | None = None
+        self._reader: StatusReader | None = None
 
     @property
     def stopping(self) -> bool:
@@ -95,11 +97,12 @@ class Supervised:
         if entry is None or entry.state is None:
             self.status, self.health = None, _without_state(entry)
             return False
-        state = StateDirectory(entry.state)
-        status = self.status = Status.of(state)
+        if self._reader is None or self._reader.state.root != entry.state:
+            self._reader = StatusReader(StateDirectory(entry.state))
+        status = self.status = self._reader.read()
         due = False
         if status.owner is not None:
-            self._compare_run(pipeline, state, status)
+            self._compare_run(pipeline, entry.state, status)
         elif self._process is not None and self._process.alive:
             self._limit_start()
         elif self._process is not None or self._has_lock:
@@ -130,7 +133,7 @@ class Supervised:
         self.health = Health("starting", pipeline.wished_at)
         self._log.info("run started", file=str(entry.file), run=run, pid=process.pid)
 
-    def _compare_run(self, pipeline: StoredPipeline, state: StateDirectory, status: Status) -> None:
+    def _compare_run(self, pipeline: StoredPipeline, state: Path, status: Status) -> None:
         """Requests the stop of a run that is to end, and records that it has reset its state."""
         self._has_lock, self._error = True, None
         if self._owns_lock and pipeline.fresh and pipeline.wish == "running":
@@ -140,7 +143,7 @@ class Supervised:
         if self.ends(pipeline):
             self._requested_stop = True
             if not status.stopping:
-                (state.root / "stop").touch(FILE_MODE)
+                (state / "stop").touch(FILE_MODE)
 
     def _has_written(self, numbers: Snapshot | None) -> bool:
         """Returns whether the run has written a batch, which proves its start in a share."""

@@ -19,8 +19,8 @@ from penstock.server.supervision.supervised import Supervised
 
 PERIOD = 1.0
 """Seconds between two comparisons."""
-REFRESH_SHARE = 10.0
-"""The time between two searches of files, as a multiple of the time that the last one took."""
+REFRESH_SHARE = 200.0
+"""The time between two searches of files, as a multiple of the CPU time of the last one."""
 REFRESH_SECONDS = 15.0
 """The longest time between two searches of files."""
 
@@ -106,9 +106,9 @@ class Supervisor:
         while not self._closed.is_set():
             self._due.clear()
             if time.monotonic() >= self._next_refresh:
-                began = time.monotonic()
+                began = time.thread_time()
                 self._attempt(self._catalog.refresh)
-                pause = min(REFRESH_SHARE * (time.monotonic() - began), REFRESH_SECONDS)
+                pause = min(REFRESH_SHARE * (time.thread_time() - began), REFRESH_SECONDS)
                 self._next_refresh = time.monotonic() + pause
             self._attempt(self.compare)
             self._due.wait(PERIOD)
