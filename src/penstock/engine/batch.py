@@ -85,9 +85,6 @@ class BatchRunner:
     def __call__(self, root: DataFrame, number: int) -> None:
         try:
             with self.lock:
-                if self.query.whole_input and number > 0:
-                    # Rows that arrive after the end of the input.
-                    return
                 self.observer.on_begin(self.query, number)
                 batch = self._begin(number)
                 self._run(root, batch)
