@@ -16,7 +16,12 @@ def prepare(sink: Node, columns: pa.Schema) -> None:
     """
     changes = schema_changes(sink, columns)
     if changes:
-        sink.sink.change_schema(changes)
+        try:
+            sink.sink.change_schema(changes)
+        except PlanError as error:
+            error.message = f"{sink.label}: {error.message}"
+            error.where = sink.where
+            raise
     sink.sink.prepare(columns)
 
 
