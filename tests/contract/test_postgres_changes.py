@@ -678,6 +678,9 @@ def test_requirements_are_named_with_their_statements(
     # A role that may only read needs a publication of the owner.
     db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
     db.execute("INSERT INTO t VALUES (1)")
+    db.execute("ALTER TABLE t RENAME TO renamed")
+    assert fails(reader, "there is no table").code == "not-found"
+    db.execute("ALTER TABLE renamed RENAME TO t")
     reader.start()
     reader.until(lambda: len(reader.table()) == 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.connectors.postgres.changes.positions import lsn
@@ -10,7 +11,7 @@ from penstock.connectors.postgres.changes.snapshot import replayed_position
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import Permanent, Transient
 from penstock.sdk.database import TableName
-from penstock.sdk.database.changes import Confirmed, LostChanges
+from penstock.sdk.database.changes import Confirmed, LostChanges, missing_table
 
 _SETTINGS = """
 SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.rolsuper,
@@ -97,7 +98,7 @@ class Replication:
 
     def _check_table(self, connection: PostgresConnection) -> None:
         quoted = connection.dialect.table(self.table)
-        ((_, _, kind, identity, persistence),) = connection.query(_TABLE, (quoted,))
+        _, _, kind, identity, persistence = self._find_table(connection)
         if kind not in ("r", "p") or persistence != "p":
             raise Permanent(
                 f'"{self.table}" is a view, or a table without a log', code="unsupported-table",
@@ -136,8 +137,14 @@ class Replication:
 
     def resolve_table(self, connection: PostgresConnection) -> tuple[str, str]:
         """Returns the schema and the name of the table."""
-        ((schema, name, *_),) = connection.query(_TABLE, (connection.dialect.table(self.table),))
+        schema, name, *_ = self._find_table(connection)
         return schema, name
+
+    def _find_table(self, connection: PostgresConnection) -> Sequence[str]:
+        found = connection.query(_TABLE, (connection.dialect.table(self.table),))
+        if not found:
+            raise missing_table(self.table)
+        return found[0]
 
     def generated_columns(self, connection: PostgresConnection) -> list[str]:
         """Returns the generated columns, which the server does not send."""
