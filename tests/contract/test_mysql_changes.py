@@ -594,6 +594,7 @@ def test_tables_that_are_truncated_or_replaced(
     db("RENAME TABLE t TO u")
     with pytest.raises(PenstockError, match="there is no table"):
         changes(**options)
+    assert fails(reader, "there is no table").code == "not-found"
     db("CREATE TABLE t (id int PRIMARY KEY)")
     error = fails(reader, "was dropped, replaced or renamed at bin.0")
     assert error.code == "not-found" and "Remove the state" in str(error.hint)

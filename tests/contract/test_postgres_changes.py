@@ -361,6 +361,19 @@ def test_the_size_of_the_log_that_the_slot_keeps(
         changes.until(lambda: changes.source.retained().size > 2_000_000)
 
 
+def test_a_table_that_is_renamed_is_an_error(db: Any, changes: Any, schema: str) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    reader = changes()
+    reader.start()
+    db.execute("INSERT INTO t VALUES (1)")
+    reader.until(lambda: len(reader.table()) == 1)
+    db.execute("ALTER TABLE t RENAME TO u")
+    db.execute("INSERT INTO u VALUES (2)")
+    assert fails(reader, f'under the name "{schema}.u"').code == "not-found"
+    db.execute("ALTER TABLE u RENAME TO t")
+    assert fails(reader, f'under the name "{schema}.u"').code == "not-found"
+
+
 def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
     db.execute("INSERT INTO t VALUES (1)")
@@ -678,6 +691,9 @@ def test_requirements_are_named_with_their_statements(
     # A role that may only read needs a publication of the owner.
     db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
     db.execute("INSERT INTO t VALUES (1)")
+    db.execute("ALTER TABLE t RENAME TO renamed")
+    assert fails(reader, "there is no table").code == "not-found"
+    db.execute("ALTER TABLE renamed RENAME TO t")
     reader.start()
     reader.until(lambda: len(reader.table()) == 1)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import OptionError, PlanError
 from penstock.plan.model import Query
 from penstock.plan.node import Node
 from penstock.sdk import Capability, Source
+from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.operations import OPERATION_COLUMN, Changes, add_operation
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
@@ -38,6 +39,20 @@ def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) ->
             hint="Remove the column from the schema, or set operation_column to another name.",
         )
     return add_operation(columns, name) if name and source.adds_operations() else columns
+
+
+def check_operation(inferred: Iterable[pa.Field], source: Source[Any]) -> None:
+    """Checks that rows to which a source adds the operation column have no column of its name."""
+    added = source.operation_column if source.carries_operations else None
+    for field in inferred:
+        if added is not None and fold(field.name) == fold(added):
+            raise OptionError.of(
+                "operation_column",
+                message=f'the rows have the column "{field.name}", and the source adds the '
+                f'operation column "{added}"',
+                code="duplicate-column",
+                hint="Set operation_column to another name.",
+            )
 
 
 def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:

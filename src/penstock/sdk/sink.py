@@ -208,10 +208,12 @@ class Sink(Component[C]):
         Called on the driver before `prepare` if the rows need changes. Must be idempotent. The
         default raises PlanError: the target's columns are fixed.
         """
+        can_add = getattr(self.config, "schema_changes", None) == "fail" and not changes.widened
+        first = "Set schema_changes: apply" if can_add else "Change the columns of the target"
         raise PlanError(
             f"the rows do not fit the target: {changes}",
             code="target-schema",
-            hint="Change the columns of the target, or select and cast columns in a transform.",
+            hint=f"{first}, or select and cast columns in a transform.",
         )
 
     def prepare(self, columns: pa.Schema) -> None:

@@ -52,7 +52,7 @@ def load_cases(
     plan = app.plan(files, overrides=overrides, env=env)
     state = open_state(plan)
     plan = apply_stored_keys(plan, state) or without_unknown_keys(plan)
-    schemas = read_pinned(state)
+    schemas = read_pinned(plan, state)
     return [Case(plan, index, schemas) for index in range(len(plan.spec.tests))]
 
 

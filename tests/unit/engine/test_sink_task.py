@@ -262,6 +262,7 @@ def test_a_target_that_cannot_hold_the_rows_is_an_error() -> None:
         with pytest.raises(PlanError) as caught:
             prepare(node, columns)
         assert caught.value.code == "target-schema" and '"name"' in caught.value.message
+        assert caught.value.message.startswith('sink "out"')
 
 
 def test_a_sink_changes_its_target(monkeypatch: pytest.MonkeyPatch) -> None:

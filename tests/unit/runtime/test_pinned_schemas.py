@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from penstock import app
 from penstock.core.errors import PenstockError, StateError
@@ -98,3 +100,73 @@ def test_no_columns_are_pinned_if_those_of_a_source_are_unknown(tmp_path: Path) 
     assert [schema.node for schema in found] == ["orders"]
     assert errors["empty"].code == "missing-schema"
     assert state.read("schemas.json") is None
+
+
+def changes(directory: Path, **source: Any) -> Plan:
+    users = {"type": "files", "path": "changes", "format": "debezium_json", "primary_key": ["id"]}
+    document = {
+        "name": "shop",
+        "sources": {"users": {k: v for k, v in {**users, **source}.items() if v is not None}},
+        "sinks": {"out": {"type": "print", "from": "users"}},
+    }
+    path = directory / "changes.yaml"
+    path.write_text(json.dumps(document))
+    return app.plan(path)
+
+
+@pytest.fixture
+def state_of_changes(tmp_path: Path) -> StateDirectory:
+    """The state directory after a run with the inferred columns of changes."""
+    (tmp_path / "changes").mkdir()
+    event = '{"op": "c", "before": null, "after": {"id": 1, "kind": "x"}}\n'
+    (tmp_path / "changes/a.json").write_text(event)
+    state = StateDirectory(tmp_path / "state")
+    with state.locked():
+        resolve_schemas(changes(tmp_path), state)
+    return state
+
+
+def columns_of(plan: Plan) -> list[str]:
+    columns = plan.nodes["users"].source.columns
+    assert columns is not None
+    return [field.name for field in columns]
+
+
+def test_the_operation_column_of_pinned_columns_is_renamed(
+    state_of_changes: StateDirectory, tmp_path: Path
+) -> None:
+    same, renamed = changes(tmp_path), changes(tmp_path, operation_column="change")
+    assert apply_pins(same, state_of_changes)
+    assert apply_pins(renamed, state_of_changes)
+    assert columns_of(same) == ["id", "kind", "_op"]
+    assert columns_of(renamed) == ["id", "kind", "change"]
+
+
+def test_pinned_columns_without_an_operation_gain_it(
+    state_of_changes: StateDirectory, tmp_path: Path
+) -> None:
+    with state_of_changes.locked():
+        pins = state_of_changes.read("schemas.json") or {}
+        del pins["users"]["operation"]
+        state_of_changes.write("schemas.json", pins)
+    renamed = changes(tmp_path, operation_column="change")
+    assert apply_pins(renamed, state_of_changes)
+    assert columns_of(renamed) == ["id", "kind", "_op", "change"]
+
+
+def test_pinned_columns_with_a_column_of_the_name_are_unknown(
+    state_of_changes: StateDirectory, tmp_path: Path
+) -> None:
+    assert not apply_pins(changes(tmp_path, operation_column="kind"), state_of_changes)
+
+
+def test_a_table_of_changes_has_no_column_with_the_name_of_the_operation(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "_OP": ["x"]})
+    write_deltalake(tmp_path / "t", rows, configuration={"delta.enableChangeDataFeed": "true"})
+    table = {"type": "delta", "path": "t", "format": None, "changes": True}
+    with pytest.raises(PenstockError, match='the rows have the column "_OP"') as raised:
+        resolve_schemas(changes(tmp_path, **table), None)
+    assert raised.value.code == "duplicate-column"
+    renamed = changes(tmp_path, **table, operation_column="change")
+    resolve_schemas(renamed, None)
+    assert columns_of(renamed) == ["id", "_OP", "change"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import PlanError, UserError
 from penstock.plan.node import Node
 from penstock.sdk import SchemaChanges, compare_schemas
 
@@ -15,9 +15,15 @@ def prepare(sink: Node, columns: pa.Schema) -> None:
     Raises PlanError if a column is incompatible.
     """
     changes = schema_changes(sink, columns)
-    if changes:
-        sink.sink.change_schema(changes)
-    sink.sink.prepare(columns)
+    try:
+        if changes:
+            sink.sink.change_schema(changes)
+        sink.sink.prepare(columns)
+    except UserError as error:
+        if error.where is None:
+            error.message = f"{sink.label}: {error.message}"
+            error.where = sink.where
+        raise
 
 
 def schema_changes(sink: Node, columns: pa.Schema) -> SchemaChanges:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from penstock.core.errors import Bug, StateError
 from penstock.plan.model import Plan
 from penstock.runtime.state.directory import StateDirectory
-from penstock.runtime.state.schemas import FILE, InferredSchema, apply_pins, pin_entry
+from penstock.runtime.state.schemas import (
+    FILE,
+    InferredSchema,
+    added_operation,
+    apply_pins,
+    pin_entry,
+)
 from penstock.sdk import ReplayableSource
 
 
@@ -26,7 +32,7 @@ def apply_changes(plan: Plan, state: StateDirectory) -> list[InferredSchema]:
         columns = source.changed_columns()
         if columns is not None:
             source.columns = columns
-            changed.append(InferredSchema(node.name, columns))
+            changed.append(InferredSchema(node.name, columns, added_operation(node)))
     if not changed:
         raise Bug("the columns of no source have changed")
     return changed
@@ -34,7 +40,7 @@ def apply_changes(plan: Plan, state: StateDirectory) -> list[InferredSchema]:
 
 def pin_changes(changed: Sequence[InferredSchema], state: StateDirectory) -> None:
     """Pins the schemas that have changed."""
-    pins = {schema.node: pin_entry(schema.columns) for schema in changed}
+    pins = {schema.node: pin_entry(schema) for schema in changed}
     state.write(FILE, {**(state.read(FILE) or {}), **pins})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,14 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.plan.operation_columns import with_operation
+from penstock.plan.operation_columns import (
+    check_operation,
+    source_operation,
+    with_operation,
+)
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk.columns.names import check_distinct
+from penstock.sdk.operations import add_operation
 from penstock.sdk.schema_registry import RegistryFormat
 from penstock.spec.node_models import SourceSpec
 
@@ -26,6 +32,8 @@ class InferredSchema:
 
     node: str
     columns: pa.Schema
+    operation: str | None
+    """The operation column that the source adds to the rows."""
 
 
 def apply_pins(plan: Plan, state: StateDirectory) -> bool:
@@ -33,7 +41,7 @@ def apply_pins(plan: Plan, state: StateDirectory) -> bool:
 
     Returns whether all columns are then known.
     """
-    pinned = read_pinned(state)
+    pinned = read_pinned(plan, state)
     sources = [node for node in plan.of("source") if node.source.columns is None]
     for node in sources:
         node.source.columns = pinned.get(node.name)
@@ -70,8 +78,9 @@ def resolve_schemas(
         except UserError as error:
             wrong[node.name] = error
             continue
-        inferred.append(InferredSchema(node.name, node.source.columns))
-        pins[node.name] = pin_entry(node.source.columns)
+        schema = InferredSchema(node.name, node.source.columns, added_operation(node))
+        inferred.append(schema)
+        pins[node.name] = pin_entry(schema)
     if errors is None:
         raise_all(wrong.values())
     else:
@@ -81,9 +90,38 @@ def resolve_schemas(
     return inferred
 
 
-def read_pinned(state: StateDirectory) -> dict[str, pa.Schema]:
-    """Returns the pinned schemas by source."""
-    return {name: _unpack(entry["arrow"]) for name, entry in (state.read(FILE) or {}).items()}
+def read_pinned(plan: Plan, state: StateDirectory) -> dict[str, pa.Schema]:
+    """Returns the pinned schemas by source, with the operation columns of the plan."""
+    entries = state.read(FILE) or {}
+    pinned = {
+        node.name: _with_added_operation(entries[node.name], added_operation(node))
+        for node in plan.of("source")
+        if node.name in entries
+    }
+    return {name: columns for name, columns in pinned.items() if columns is not None}
+
+
+def _with_added_operation(entry: Mapping[str, Any], name: str | None) -> pa.Schema | None:
+    """Returns the columns of an entry, whose operation column may have had another name.
+
+    Returns None if the name is now that of another column: they are inferred again.
+    """
+    columns = _unpack(entry["arrow"])
+    known = entry.get("operation")
+    if name is None or name == known:
+        return columns
+    if name in columns.names:
+        return columns if known is None else None
+    if known is None:
+        return add_operation(columns, name)
+    index = columns.get_field_index(known)
+    return columns.set(index, columns.field(index).with_name(name))
+
+
+def added_operation(node: Node) -> str | None:
+    """Returns the operation column that a source adds to its rows; None if it adds none."""
+    assert isinstance(node.spec, SourceSpec)
+    return source_operation(node.spec, node.source) if node.source.adds_operations() else None
 
 
 def _infer(plan: Plan, node: Node) -> pa.Schema:
@@ -91,6 +129,7 @@ def _infer(plan: Plan, node: Node) -> pa.Schema:
     try:
         columns = source.columns_of_sample()
         check_distinct(columns or ())
+        check_operation(columns or (), source)
     except PenstockError as error:
         error.where = plan.locate(error, node)
         raise
@@ -104,10 +143,12 @@ def _infer(plan: Plan, node: Node) -> pa.Schema:
     return columns
 
 
-def pin_entry(columns: pa.Schema) -> dict[str, Any]:
+def pin_entry(schema: InferredSchema) -> dict[str, Any]:
     """Returns the entry of a schema in the file."""
+    columns = schema.columns
     return {
         "columns": {field.name: str(field.type) for field in columns},
+        **({"operation": schema.operation} if schema.operation is not None else {}),
         **_origin(columns),
         "arrow": base64.b64encode(columns.serialize().to_pybytes()).decode(),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from penstock.connectors.mysql.connection import MysqlConnection, qualified
 from penstock.connectors.mysql.grants import quoted_account
 from penstock.core.errors import Permanent
 from penstock.sdk.database import TableName
+from penstock.sdk.database.changes import missing_table
 from penstock.sdk.database.errors import ServerErrors
 
 _SETTINGS = (
@@ -65,8 +66,14 @@ class Requirements:
 
     def resolve_table(self, connection: MysqlConnection) -> tuple[str, str]:
         """Returns the database and the name of the table."""
-        ((schema, name, *_),) = connection.query(_TABLE, qualified(self.table))
+        schema, name, *_ = self._find_table(connection)
         return schema, name
+
+    def _find_table(self, connection: MysqlConnection) -> Sequence[str]:
+        found = connection.query(_TABLE, qualified(self.table))
+        if not found:
+            raise missing_table(self.table)
+        return found[0]
 
     def _check_settings(self, connection: MysqlConnection) -> None:
         address = connection.config.address
@@ -112,7 +119,7 @@ class Requirements:
 
     def _check_table(self, connection: MysqlConnection) -> tuple[str, str]:
         quoted = connection.dialect.table(self.table)
-        ((schema, name, kind, engine),) = connection.query(_TABLE, qualified(self.table))
+        schema, name, kind, engine = self._find_table(connection)
         if kind != "BASE TABLE":
             raise Permanent(
                 f'"{self.table}" is no table, and has no changes', code="unsupported-table",

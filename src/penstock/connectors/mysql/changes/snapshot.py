@@ -18,7 +18,7 @@ from penstock.connectors.mysql.connection import MysqlConnection, error_number
 from penstock.connectors.mysql.texts import exact_item
 from penstock.core.errors import Permanent
 from penstock.sdk.database import Cursor, TableName
-from penstock.sdk.database.changes import Chunk, Key, Row, Transaction
+from penstock.sdk.database.changes import Chunk, Key, Row, Transaction, missing_table
 from penstock.sdk.database.changes.chunks import CHUNK_ROWS
 from penstock.sdk.database.changes.rows import Datum
 from penstock.sdk.database.types import declared_type
@@ -158,9 +158,7 @@ def _key_value(type_: pa.DataType, value: Datum) -> Any:
 def _columns(connection: MysqlConnection, table: TableName) -> pa.Schema:
     columns = connection.columns(table)
     if columns is None:
-        raise Permanent(
-            f'there is no table "{table}"', code="not-found", hint="Check the option table."
-        )
+        raise missing_table(table)
     return columns
 
 

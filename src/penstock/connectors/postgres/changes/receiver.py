@@ -20,6 +20,7 @@ from penstock.connectors.postgres.changes.snapshot import mark_position
 from penstock.connectors.postgres.changes.stream import START, ReplicationStream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import ChangesReceiver, Transaction
 
 
@@ -77,6 +78,9 @@ class PostgresReceiver(ChangesReceiver):
             self._stream.position = max(self._stream.position, message.end)
         elif isinstance(message, Table):
             place = (message.schema, message.name)
+            for table in self._own_tables:
+                if table.number == message.number and table.place != place:
+                    raise _renamed_table(table.place, place)
             tables = [table for table in self._own_tables if table.place == place]
             self._described[message.number] = message, tables
             for table in tables:
@@ -87,3 +91,12 @@ class PostgresReceiver(ChangesReceiver):
             tables = [t for number in message.tables for t in self._described[number][1]]
             for table in tables:
                 await table.truncate(self.transaction)
+
+
+def _renamed_table(before: tuple[str, str], after: tuple[str, str]) -> Permanent:
+    return Permanent(
+        f'the table "{".".join(before)}" has changes under the name "{".".join(after)}": it was '
+        "renamed",
+        code="not-found",
+        hint="Remove the state of the pipeline to read the table again from a snapshot.",
+    )

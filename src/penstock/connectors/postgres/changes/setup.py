@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.connectors.postgres.changes.positions import lsn
 from penstock.connectors.postgres.changes.snapshot import replayed_position
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import Permanent, Transient
 from penstock.sdk.database import TableName
-from penstock.sdk.database.changes import Confirmed, LostChanges
+from penstock.sdk.database.changes import Confirmed, LostChanges, missing_table
 
 _SETTINGS = """
 SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.rolsuper,
@@ -18,7 +20,8 @@ SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.
 FROM pg_roles r WHERE r.rolname = current_user
 """
 _TABLE = """
-SELECT n.nspname, c.relname, c.relkind::text, c.relreplident::text, c.relpersistence::text
+SELECT n.nspname, c.relname, c.relkind::text, c.relreplident::text, c.relpersistence::text,
+       c.oid::int8
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(\0)
 """
 _PUBLISHED = """
@@ -97,7 +100,7 @@ class Replication:
 
     def _check_table(self, connection: PostgresConnection) -> None:
         quoted = connection.dialect.table(self.table)
-        ((_, _, kind, identity, persistence),) = connection.query(_TABLE, (quoted,))
+        _, _, kind, identity, persistence, _ = self._find_table(connection)
         if kind not in ("r", "p") or persistence != "p":
             raise Permanent(
                 f'"{self.table}" is a view, or a table without a log', code="unsupported-table",
@@ -136,8 +139,18 @@ class Replication:
 
     def resolve_table(self, connection: PostgresConnection) -> tuple[str, str]:
         """Returns the schema and the name of the table."""
-        ((schema, name, *_),) = connection.query(_TABLE, (connection.dialect.table(self.table),))
+        schema, name, *_ = self._find_table(connection)
         return schema, name
+
+    def number_of_table(self, connection: PostgresConnection) -> int:
+        """Returns the OID of the table."""
+        return int(self._find_table(connection)[-1])
+
+    def _find_table(self, connection: PostgresConnection) -> Sequence[Any]:
+        found = connection.query(_TABLE, (connection.dialect.table(self.table),))
+        if not found:
+            raise missing_table(self.table)
+        return found[0]
 
     def generated_columns(self, connection: PostgresConnection) -> list[str]:
         """Returns the generated columns, which the server does not send."""

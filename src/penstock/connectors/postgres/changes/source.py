@@ -135,6 +135,7 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         )  # fmt: skip
         return PostgresTable(
             replication, replication.resolve_table(connection), connection, lookup,
+            number=replication.number_of_table(connection),
             before_updates=self.config.before_updates, journal=journal,
             progress=progress or Progress(), confirmed=confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),

@@ -45,16 +45,17 @@ class Queue:
 class PostgresTable(TableReceiver):
     """The receiver of the changes of a table.
 
-    `snapshots` reads chunks, and `lookup` is the connection for all other queries.
+    `number` is its OID. `snapshots` reads chunks, and `lookup` is the connection for all other
+    queries.
     """
 
     def __init__(
         self, replication: Replication, place: tuple[str, str], snapshots: PostgresConnection,
-        lookup: PostgresConnection, *, before_updates: bool, **options: Any,
+        lookup: PostgresConnection, *, number: int, before_updates: bool, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(str(replication.table), replication.key, **options)
         self._before_updates = before_updates
-        self.place = place
+        self.place, self.number = place, number
         self._replication, self._snapshots, self._lookup = replication, snapshots, lookup
         self._generated: Sequence[str] = ()
         self._names: Sequence[str] = ()

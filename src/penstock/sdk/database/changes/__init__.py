@@ -7,7 +7,7 @@ a SQL database this is a `TableChangesSource`.
 
 from penstock.sdk.database.changes.chunks import Chunk
 from penstock.sdk.database.changes.config import ChangesConfig, ChangesOptions
-from penstock.sdk.database.changes.loss import LostChanges, truncated_table
+from penstock.sdk.database.changes.loss import LostChanges, missing_table, truncated_table
 from penstock.sdk.database.changes.measuring import measure_logs
 from penstock.sdk.database.changes.progress import Confirmed, Progress
 from penstock.sdk.database.changes.receiver import ChangesReceiver
@@ -22,5 +22,5 @@ __all__ = [
     "ChangesConfig", "ChangesOptions", "ChangesReceiver", "ChangesSource", "Chunk", "Confirmed",
     "Key", "LostChanges", "Progress", "Row", "SchemaWriter", "TableChangesSource",
     "TableReceiver", "Transaction", "TruncationWriter", "Unsent", "Value", "has_unsent",
-    "measure_logs", "metadata_of", "truncated_table",
+    "measure_logs", "metadata_of", "missing_table", "truncated_table",
 ]  # fmt: skip

@@ -42,3 +42,12 @@ def loss_payload(message: str) -> bytes:
 def loss_message(payload: bytes) -> str | None:
     """Returns the message of the record of a loss; None for a change."""
     return payload.removeprefix(_MARK).decode() if payload.startswith(_MARK) else None
+
+
+def missing_table(table: object) -> Permanent:
+    """Returns the error of a table that was dropped or renamed."""
+    return Permanent(
+        f'there is no table "{table}"', code="not-found",
+        hint="Check the option table. To read a table that was replaced or renamed, give its "
+        "source another name.",
+    )  # fmt: skip
