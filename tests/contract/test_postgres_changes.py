@@ -21,7 +21,7 @@ from crossing.hostile import quoted
 from interruptions import Interruptions
 from penstock.cli.main import main
 from penstock.connectors.postgres import PostgresSource
-from penstock.connectors.postgres.changes import stream
+from penstock.connectors.postgres.changes import receiver, stream
 from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
@@ -372,6 +372,29 @@ def test_a_table_that_is_renamed_is_an_error(db: Any, changes: Any, schema: str)
     assert fails(reader, f'under the name "{schema}.u"').code == "not-found"
     db.execute("ALTER TABLE u RENAME TO t")
     assert fails(reader, f'under the name "{schema}.u"').code == "not-found"
+
+
+def test_a_table_that_is_replaced_is_a_loss(
+    db: Any, changes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also at the next start. The publication does not have the other table."""
+    monkeypatch.setattr(receiver, "CHECK_SECONDS", 0.1)
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("CREATE TABLE u (id int PRIMARY KEY)")
+    db.execute("INSERT INTO u VALUES (7)")
+    reader = changes()
+    reader.start()
+    db.execute("INSERT INTO t VALUES (1)")
+    reader.until(lambda: len(reader.table()) == 1)
+    db.execute("ALTER TABLE t RENAME TO old")
+    db.execute("ALTER TABLE u RENAME TO t")
+    for _ in range(2):
+        assert fails(reader, "was replaced by another table").code == "data-gone"
+    again = changes(on_data_loss="snapshot")
+    again.start()
+    assert [row["id"] for row in again.await_loss(2)] == [1, 7]
+    db.execute("INSERT INTO t VALUES (8)")
+    assert again.await_loss(3)[-1]["id"] == 8
 
 
 def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:

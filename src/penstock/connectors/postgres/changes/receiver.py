@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from penstock.connectors.postgres.changes.messages import (
@@ -23,6 +24,9 @@ from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import ChangesReceiver, Transaction
 
+CHECK_SECONDS = 10.0
+"""The time between two checks of the tables: a table of another publication sends nothing."""
+
 
 class PostgresReceiver(ChangesReceiver):
     """The receiver of the stream of a slot."""
@@ -37,6 +41,7 @@ class PostgresReceiver(ChangesReceiver):
         self._connection, self._stream = connection, stream
         self._own_tables = tables
         self._described: dict[int, tuple[Table, Sequence[PostgresTable]]] = {}
+        self._checked = time.monotonic()
 
     async def start(self) -> int:
         return await asyncio.to_thread(mark_position, self._connection)
@@ -52,6 +57,10 @@ class PostgresReceiver(ChangesReceiver):
                 table.enqueue(self.transaction, message)
         await self._add_queued(only_full=self.transaction is not None)
         self.position = self._stream.position
+        if time.monotonic() - self._checked >= CHECK_SECONDS:
+            for table in self._own_tables:
+                await asyncio.to_thread(table.check_number)
+            self._checked = time.monotonic()
 
     async def _add_queued(self, *, only_full: bool) -> None:
         """Adds the changes that tables have queued, with `only_full` those that fill a part."""

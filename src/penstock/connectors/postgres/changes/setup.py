@@ -142,9 +142,16 @@ class Replication:
         schema, name, *_ = self._find_table(connection)
         return schema, name
 
-    def number_of_table(self, connection: PostgresConnection) -> int:
-        """Returns the OID of the table."""
-        return int(self._find_table(connection)[-1])
+    def number_of_table(self, connection: PostgresConnection, known: int | None = None) -> int:
+        """Returns the OID of the table. Raises LostChanges if it is not the `known` one."""
+        number = int(self._find_table(connection)[-1])
+        if known is not None and number != known:
+            raise self._loss(
+                f'the table "{self.table}" was replaced by another table of its name: changes of '
+                "both are lost",
+                "Or remove the state of the pipeline to read the table again.",
+            )
+        return number
 
     def _find_table(self, connection: PostgresConnection) -> Sequence[Any]:
         found = connection.query(_TABLE, (connection.dialect.table(self.table),))

@@ -20,6 +20,7 @@ from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.privileges import check_privileges
 from penstock.connectors.postgres.texts import to_rows
+from penstock.core.files.durable import replace_durably
 from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import (
     Confirmed,
@@ -129,15 +130,27 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         replication, progress = self._replication(self.primary_key), Progress.read(self._reader)
         replication.check(connection)
         confirmed = Confirmed(self.directory)
+        resumes = progress is not None and confirmed.position > 0
+        number = self._number_of_table(replication, connection, resumes=resumes)
         replication.create(
-            connection, confirmed, resumes=progress is not None and confirmed.position > 0,
-            replaces=self.config.on_data_loss != "fail",
-        )  # fmt: skip
+            connection, confirmed, resumes=resumes, replaces=self.config.on_data_loss != "fail"
+        )
         return PostgresTable(
             replication, replication.resolve_table(connection), connection, lookup,
-            number=replication.number_of_table(connection),
+            number=number,
             before_updates=self.config.before_updates, journal=journal,
             progress=progress or Progress(), confirmed=confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
             truncations=self.truncation_writer(),
         )  # fmt: skip
+
+    def _number_of_table(
+        self, replication: Replication, connection: PostgresConnection, *, resumes: bool
+    ) -> int:
+        """Returns the OID of the table, which is stored. Raises LostChanges if it was another."""
+        path = self.directory / "table"
+        known = int(path.read_text()) if resumes and path.exists() else None
+        number = replication.number_of_table(connection, known)
+        if known is None:
+            replace_durably(path, str(number))
+        return number

@@ -76,6 +76,10 @@ class PostgresTable(TableReceiver):
         rows = [row for part in connection.copy_rows(query, key, found) for row in part.to_pylist()]
         return rows[0] if rows else {}
 
+    def check_number(self) -> None:
+        """Raises LostChanges or Permanent if another table, or none, has the name of the table."""
+        self._replication.number_of_table(self._lookup, self.number)
+
     def describe(self, table: Table) -> None:
         """Finds the types of columns, and the generated columns, which the server does not send."""
         connection = self._lookup
