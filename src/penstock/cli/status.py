@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.server_options import Data, Server, connect, server_of
 from penstock.core.errors import UserError
+from penstock.core.text import printable
 
 if TYPE_CHECKING:
     from penstock.runtime.health import Health
@@ -177,8 +178,10 @@ def print_status(name: str, current: Status) -> None:
             console.print(line, style="red", markup=False)
     if current.runs:
         console.print(f"\n[dim]last runs ({len(current.runs)} in total)[/]")
-    for run in current.runs[:RUNS]:
+    for number, run in enumerate(current.runs[:RUNS]):
         console.print(f"  {_format_run(run)}")
+        for line in _format_errors(run) if number == 0 else ():
+            console.print(line, style="red", markup=False)
 
 
 def _format_state(current: Status) -> str:
@@ -203,3 +206,12 @@ def _format_run(run: FinishedRun) -> str:
     began, ended = map(datetime.fromisoformat, (run.began, run.ended))
     elapsed = format_elapsed((ended - began).total_seconds())
     return f"{began:%Y-%m-%d %H:%M:%S} UTC  {elapsed:>12}  {run.ending.replace('_', ' ')}"
+
+
+def _format_errors(run: FinishedRun) -> Iterator[str]:
+    """Yields the errors that ended a run, with their places and hints."""
+    for report in (each for reports in run.errors.values() for each in reports):
+        place = f" ({report['file']}:{report['line']})" if report.get("line") else ""
+        yield f"    error[{report['code']}]: {printable(report['message'])}{place}"
+        if report.get("hint"):
+            yield f"    {printable(report['hint'])}"
