@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.core.errors import PlanError
+from penstock.core.text import did_you_mean, nearest
 
 _PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^."`\s][^."`]*)')
 
@@ -43,7 +45,9 @@ class TableName:
             if position == len(text):
                 return cls(tuple(parts))
             if text[position] != ".":
-                raise ValueError(f'expected a dot after "{parts[-1]}"')
+                raise ValueError(
+                    f'expected a dot after "{parts[-1]}"; write a name with quotes as "a""b"'
+                )
             position += 1
 
     @classmethod
@@ -80,3 +84,9 @@ def check_no_nul(name: str, system: str) -> None:
     """Raises PlanError for a name with NUL, which ends a text in many systems."""
     if "\0" in name:
         raise invalid_name(name.replace("\0", "\\0"), f"a name of {system} has no NUL")
+
+
+def did_you_mean_table(table: TableName, tables: Iterable[TableName]) -> str | None:
+    """Returns a hint with the nearest table, by the whole name or else by the unqualified name."""
+    names = [str(each) for each in tables]
+    return did_you_mean(str(table) if nearest(str(table), names) else table.name, names)

@@ -14,7 +14,7 @@ from penstock.core.text import did_you_mean
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor
-from penstock.sdk.database.names import TableName
+from penstock.sdk.database.names import TableName, did_you_mean_table
 from penstock.sdk.polling import PolledSource
 
 T = TypeVar("T", bound=TableSourceConfig)
@@ -154,7 +154,7 @@ class RelationSource(PolledSource[T], Generic[T]):
         if columns is None:
             raise OptionError.of(
                 "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
-                hint=did_you_mean(str(self._table), map(str, self._connection.tables())),
+                hint=did_you_mean_table(self._table, self._connection.tables()),
             )  # fmt: skip
         return columns
 

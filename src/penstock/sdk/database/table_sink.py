@@ -10,11 +10,10 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from penstock.core.errors import OptionError, Permanent, PlanError, RecordError
-from penstock.core.text import did_you_mean
 from penstock.sdk.columns.names import find_name, fold
 from penstock.sdk.database.config import DatabaseSinkConfig
 from penstock.sdk.database.connection import Connection
-from penstock.sdk.database.names import TableName
+from penstock.sdk.database.names import TableName, did_you_mean_table
 from penstock.sdk.database.table_writer import TableWriter
 from penstock.sdk.schema_changes import SchemaChanges, as_written
 from penstock.sdk.sink import Sink, Writer
@@ -146,7 +145,7 @@ class TableSink(Sink[T], Generic[T]):
             key = self.primary_key if self.mode == "upsert" else ()
             statement = connection.dialect.create_table(self.table, columns, key)
             create = f"Set create: true, or run {statement}"
-        similar = did_you_mean(str(self.table), map(str, connection.tables()))
+        similar = did_you_mean_table(self.table, connection.tables())
         return OptionError.of(
             "table", message=f'there is no table "{self.table}"', code="unknown-table",
             hint=f"{similar}; {create}." if similar else f"{create}.",

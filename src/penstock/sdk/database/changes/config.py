@@ -44,7 +44,8 @@ class ChangesConfig(TableSourceConfig, ChangesOptions):
     """The action when the table is truncated. `ignore` keeps the rows in the targets, also after a
     truncation that was received with `apply` and is not applied yet. `apply` removes all rows of
     the targets, which must be tables of databases with `mode: upsert`, without stateful transforms
-    between."""
+    between. PostgreSQL does not send the removal of rows with a partition (`TRUNCATE`, `DETACH` or
+    `DROP` of the partition)."""
 
     def shared_options(self, pipeline: str) -> Mapping[str, Any]:
         """Returns options by which sources of changes of a pipeline share a connection."""

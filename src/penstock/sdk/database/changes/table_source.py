@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, OptionError
-from penstock.core.text import did_you_mean
 from penstock.sdk.database.changes.config import ChangesConfig
 from penstock.sdk.database.changes.evolution import evolve
 from penstock.sdk.database.changes.loss import truncated_table
@@ -31,7 +30,7 @@ from penstock.sdk.database.changes.truncations import (
     without_truncations,
 )
 from penstock.sdk.database.connection import Connection
-from penstock.sdk.database.names import TableName
+from penstock.sdk.database.names import TableName, did_you_mean_table
 from penstock.sdk.database.types import without_declared
 from penstock.sdk.operations import add_operation
 from penstock.sdk.source import Offset
@@ -85,7 +84,7 @@ class TableChangesSource(ChangesSource[C]):
         if columns is None:
             raise OptionError.of(
                 "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
-                hint=did_you_mean(str(self.table), map(str, connection.tables())),
+                hint=did_you_mean_table(self.table, connection.tables()),
             )  # fmt: skip
         return columns
 
