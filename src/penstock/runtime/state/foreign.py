@@ -55,7 +55,12 @@ def _difference(value: Any, kind: Any, place: str = "status") -> str | None:
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
-    """Returns whether a value is of a type, or of one of a union. Numbers are of one type."""
+    """Returns whether a value is of a type, or of one of a union.
+
+    Numbers are of one type. A text may be missing, as the ID of a run that a user has started.
+    """
+    if kind is str and value is None:
+        return True
     kinds = get_args(kind) if get_origin(kind) is UnionType else (kind,)
     plain = {float if each is int else get_origin(each) or each for each in kinds}
     return (float if type(value) is int else type(value)) in plain
