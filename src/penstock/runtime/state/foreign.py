@@ -75,7 +75,7 @@ def check_run(path: Path, content: Any) -> dict[str, Any] | None:
     """Returns the run in a file. Raises StateError for other content."""
     if content is None:
         return None
-    if not _has_texts(content, "id", "began"):
+    if not _is_run(content, "began"):
         raise _foreign(path, "expected the ID of a run and its start")
     run: dict[str, Any] = content
     return run
@@ -87,7 +87,7 @@ def read_finished(line: str) -> dict[str, Any] | None:
         run = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not _has_texts(run, "id", "began", "ended", "ending"):
+    if not _is_run(run, "began", "ended", "ending"):
         return None
     return {**run, "errors": run["errors"] if _are_errors(run.get("errors")) else {}}
 
@@ -101,6 +101,11 @@ def _are_errors(errors: Any) -> bool:
 
 def _has_texts(content: Any, *names: str) -> bool:
     return isinstance(content, dict) and all(isinstance(content.get(n), str) for n in names)
+
+
+def _is_run(content: Any, *names: str) -> bool:
+    """Returns whether content has an ID, which may be null, and texts of these names."""
+    return _has_texts(content, *names) and isinstance(content.get("id", 0), str | None)
 
 
 def _foreign(path: Path, detail: str) -> StateError:
