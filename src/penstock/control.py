@@ -15,10 +15,16 @@ from penstock.plan.model import Plan
 from penstock.runtime import stop as stop_file
 from penstock.runtime.dead_letters.dead_letter import DeadLetter
 from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult
-from penstock.runtime.dead_letters.selection import ALL, DeadLetterList, Selection
+from penstock.runtime.dead_letters.selection import (
+    ALL,
+    DeadLetterList,
+    Selection,
+    require_known,
+)
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state import status as status_file
 from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.lock import hint_if_running
 from penstock.runtime.state.pipeline import open_state
 from penstock.runtime.state.status import FinishedRun, Owner, Status
 
@@ -26,6 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.runtime.taps.listener import Tap
+
+_WHILE_RUNNING_ELSEWHERE = (
+    "Remove the dead letters on the machine of the run, or stop the pipeline with penstock stop."
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,7 @@ class PipelineControl:
         Ignores IDs without a dead letter. Raises StateError if the state is in an object store and
         a run on another machine owns it.
         """
-        with self.state.changed():
+        with hint_if_running(_WHILE_RUNNING_ELSEWHERE), self.state.changed():
             found = self.dead_letters().ids.intersection(ids)
             self._store.remove(found)
         return len(found)
@@ -110,12 +120,12 @@ class PipelineControl:
 
         Finishes an interrupted replay first. Skips dead letters above a stateful node unless
         `force`. Starts a Spark session if it has something to replay and `spark` is None. Raises
-        StateError while the pipeline runs, and PenstockError if a sink cannot be reached. All dead
-        letters are kept after an error.
+        UserError for an unknown ID, StateError while the pipeline runs, and PenstockError if a sink
+        cannot be reached. All dead letters are kept after an error.
         """
-        stored = self.dead_letters().ids
-        chosen = stored if ids is None else stored.intersection(ids)
-        if not chosen and ReplayRecord.read(self.state) is None:
+        stored, interrupted = self.dead_letters().ids, ReplayRecord.read(self.state)
+        require_known(ids or (), stored, interrupted.ids if interrupted else ())
+        if interrupted is None and not (stored if ids is None else ids):
             return ReplayResult()
         from penstock.runtime.dead_letters.replay import replay
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Group, Parameter
 
@@ -99,25 +99,36 @@ def show(
     overrides: Overrides = (),
     payload: Annotated[bool, Parameter(help="Print the bytes of the payload only.")] = False,
     json: Json = False,
+    server: Server = None,
+    data: Data = None,
 ) -> None:
     """Show a dead letter: payload, origin and error.
 
-    penstock dead show late-flights.yaml 3f9a
-    penstock dead show late-flights.yaml 3f9a --payload > record.bin
+    With --server, FILE is the name of a pipeline of a server.
+
+      penstock dead show late-flights.yaml 3f9a
+      penstock dead show late-flights.yaml 3f9a --payload > record.bin
+      penstock dead show shop 3f9a --server http://localhost:7077
     """
     *files, identity = map(str, files_and_id or ("",))
-    if not files:
+    if not files or not identity:
         raise UserError(
             "expected the file of the pipeline and an id", code="usage",
             hint="List the ids with penstock dead list FILE.",
         )  # fmt: skip
-    letter = _control([Path(file) for file in files], overrides).dead_letter(identity)
-    if payload:
-        sys.stdout.buffer.write(letter.payload or b"")
-    elif json:
-        print_json(letter.to_json())
+    words = [Path(file) for file in files]
+    if uses_server(server, words):
+        served = ServedLetters.of(connect(server, data), words, id=identity)
+        facts, content = served.show()
     else:
-        _print(letter)
+        letter = _control(words, overrides).dead_letter(identity)
+        facts, content = letter.to_json(), letter.payload
+    if payload:
+        sys.stdout.buffer.write(content or b"")
+    elif json:
+        print_json(facts)
+    else:
+        _print(facts, content)
 
 
 @dead.command
@@ -187,22 +198,35 @@ def remove(
     code: Code = None,
     id: Id = None,
     yes: Annotated[bool, Parameter(help="Remove without confirmation.")] = False,
+    server: Server = None,
+    data: Data = None,
 ) -> int:
-    """Remove dead letters permanently.
+    """Remove dead letters permanently. With --server, FILE is the name of a pipeline of a server.
 
     penstock dead remove late-flights.yaml --code undecodable
     penstock dead remove late-flights.yaml --yes
+    penstock dead remove shop --code undecodable --server http://localhost:7077
     """
+    if uses_server(server, files):
+        letters = ServedLetters.of(connect(server, data), files, node, code, id)
+        return _remove(letters.name, letters.ids, letters.remove, yes=yes)
     from penstock.runtime.dead_letters.selection import Selection
 
     control = _control(files, overrides)
     dead_letters = control.dead_letters(Selection(node, code, id))
-    count = plural(len(dead_letters), "dead letter")
-    if dead_letters and not yes and not _confirmed(f"Remove {count} permanently?"):
+    return _remove(control.plan.name, dead_letters.ids, control.remove_dead_letters, yes=yes)
+
+
+def _remove(
+    name: str, selected: Collection[str], remove: Callable[[list[str]], int], *, yes: bool
+) -> int:
+    """Removes the selected letters after a confirmation. Returns the exit code."""
+    count = plural(len(selected), "dead letter")
+    if selected and not yes and not _confirmed(f"Remove {count} permanently?"):
         print("removed nothing")
         return 1
-    control.remove_dead_letters(dead_letters.ids)
-    print(f"{control.plan.name}: removed {count}")
+    removed = remove([*selected])
+    print(f"{name}: removed {plural(removed, 'dead letter')}")
     return 0
 
 
@@ -230,10 +254,9 @@ def _position(letter: DeadLetter) -> str:
     return "" if letter.origin is None else f"{Path(letter.origin).name}:{letter.position}"
 
 
-def _print(letter: DeadLetter) -> None:
-    facts = letter.to_json()
-    text, payload = facts.pop("payload"), letter.payload
-    del facts["payload_hex"]
+def _print(letter: Mapping[str, Any], payload: bytes | None) -> None:
+    text = letter["payload"]
+    facts = {key: v for key, v in letter.items() if key not in ("payload", "payload_hex")}
     print_table(("", ""), [(key, str(v)) for key, v in facts.items() if v is not None], wrap=True)
     if payload is None:
         print("\nthe record has no payload")

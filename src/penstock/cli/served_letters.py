@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from penstock.cli.printing import print_json, print_table
 from penstock.core.errors import UserError
 from penstock.core.text import plural, shorten
 from penstock.runtime.dead_letters.replay_record import ReplayResult, SkippedNode
+from penstock.runtime.dead_letters.selection import unknown_start
 
 if TYPE_CHECKING:
     from penstock.server_client import ServerClient
 
 PAGE = 1000
+MAX_IDS = 100_000
+"""The IDs of a request, at most."""
 Count = tuple[str, str, int]
 """A node, a code, and the number of their dead letters."""
 
@@ -34,8 +38,8 @@ class ServedLetters:
 
     @classmethod
     def of(
-        cls, client: ServerClient, words: Sequence[Path], node: str | None, code: str | None,
-        id: str | None = None,
+        cls, client: ServerClient, words: Sequence[Path], node: str | None = None,
+        code: str | None = None, id: str | None = None,
     ) -> ServedLetters:  # fmt: skip
         """Returns the letters of the pipeline of a name. Raises UserError for several names."""
         if len(words) != 1:
@@ -72,6 +76,22 @@ class ServedLetters:
         ]  # fmt: skip
         print_letters(self.name, page["total"], counts, rows)
 
+    def show(self) -> tuple[dict[str, Any], bytes | None]:
+        """Returns the letter whose ID starts with `id`, as JSON, and its payload."""
+        id = self.id or ""
+        if "/" in id:
+            raise unknown_start(id)
+        path = f"pipelines/{self.pipeline}/dead-letters/{quote(id)}"
+        facts: dict[str, Any] = self.client.get_facts(path)
+        text, hex_ = facts["payload"], facts["payload_hex"]
+        return facts, bytes.fromhex(hex_) if hex_ else None if text is None else text.encode()
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Removes letters permanently, and returns their number."""
+        path = f"pipelines/{self.pipeline}/dead-letters/remove"
+        parts = [ids[first : first + MAX_IDS] for first in range(0, len(ids), MAX_IDS)]
+        return sum(self.client.post_facts(path, {"ids": part})["removed"] for part in parts)
+
     def replay(self, *, force: bool) -> ReplayResult:
         """Replays the selection. Raises StateError if the pipeline runs."""
         ids = self.ids if self.node or self.code or self.id else None
@@ -87,7 +107,10 @@ class ServedLetters:
             letters += [each for each in page["letters"] if each["id"].startswith(self.id or "")]
             before = page["next"]
             if before is None:
-                return letters
+                break
+        if self.id and not letters:
+            raise unknown_start(self.id)
+        return letters
 
     def _page(self, limit: int, before: str | None) -> dict[str, Any]:
         path = f"pipelines/{self.pipeline}/dead-letters"

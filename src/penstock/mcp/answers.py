@@ -13,6 +13,8 @@ from pydantic_core import to_json
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.core.known_secrets import conceal
+from penstock.server.workers.pool import WorkerError
+from penstock.server_client.answers import read_error
 
 MAX_CHARACTERS = 40_000
 MAX_ITEMS = 200
@@ -27,13 +29,17 @@ def answer(function: Callable[..., Any]) -> Callable[..., str]:
         try:
             return as_text(function(*args, **kwargs))
         except PenstockError as error:
-            found = getattr(error, "errors", None)
-            if isinstance(found, list):  # those of a worker, with their places
-                raise ToolError(as_text({"errors": found})) from error
-            raise ToolError(_bounded(format_error(error), MAX_CHARACTERS)) from error
+            raise ToolError(_bounded(_report(error), MAX_CHARACTERS)) from error
 
     call.__annotations__ = {**function.__annotations__, "return": str}
     return call
+
+
+def _report(error: PenstockError) -> str:
+    """Returns the report of an error; of those of a worker, with their places."""
+    if not isinstance(error, WorkerError):
+        return format_error(error)
+    return "\n\n".join(format_error(read_error(each, error.status)) for each in error.errors)
 
 
 def as_text(found: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp.server import MCPServer
@@ -17,9 +17,20 @@ from penstock.core.text import did_you_mean
 class ToolServer(MCPServer):
     """A server that rejects unknown tools and arguments, with the nearest name."""
 
+    withheld: Mapping[str, str]
+    """The ways to further tools, which this server does not offer, by name."""
+
+    def __init__(self, *args: Any, withheld: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.withheld = withheld
+
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Calls a tool. Raises ToolError with the report of an error of Penstock."""
         tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        if name in self.withheld:
+            raise _tool_error(
+                _invalid(f'the tool "{name}" is not offered here', self.withheld[name])
+            )
         if name not in tools:
             raise _tool_error(_invalid(f'there is no tool "{name}"', did_you_mean(name, tools)))
         known = tools[name].get("properties", {})

@@ -26,6 +26,13 @@ place, a hint, and fixes. describe and documentation have the options of all com
 """
 READ = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=True)
+RUNS = ("preview_node", "test_pipeline")
+WRITES = ("write_pipeline", "replay_dead_letters")
+OF_SERVERS = ("start_pipeline", "stop_pipeline")
+"""The tools that depend on the command: those of files, those that write, and those of a server."""
+_FILES = "Start penstock mcp with the directory of the pipelines, and without --server."
+_WRITES = "Start penstock mcp with --allow-writes."
+_SERVER = "Start penstock mcp with --server URL and --allow-writes."
 Name = Annotated[str, Field(max_length=300, description="The name of a pipeline, or its file.")]
 Text = Annotated[str, Field(max_length=500_000, description="A whole text, in YAML or SQL.")]
 Kind = Literal["source", "transform", "sink", "format", "side_output"]
@@ -34,9 +41,11 @@ Limit = Annotated[int, Field(ge=1, le=100)]
 
 def make_server(pipelines: Pipelines, *, allow_writes: bool) -> ToolServer:
     """Returns the server with its tools. Without `allow_writes` none of them writes."""
+    is_local = isinstance(pipelines, LocalPipelines)
     server = ToolServer(
-        "penstock", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
-    )
+        "penstock", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING",
+        withheld=withheld_tools(is_local=is_local, allow_writes=allow_writes),
+    )  # fmt: skip
     _add_documentation(server)
     _add_reading(server, pipelines)
     if isinstance(pipelines, LocalPipelines):
@@ -44,6 +53,14 @@ def make_server(pipelines: Pipelines, *, allow_writes: bool) -> ToolServer:
     if allow_writes:
         _add_writing(server, pipelines)
     return server
+
+
+def withheld_tools(*, is_local: bool, allow_writes: bool) -> dict[str, str]:
+    """Returns the tools that a server does not offer, each with the way to it."""
+    withheld = {} if allow_writes else dict.fromkeys((*WRITES, *OF_SERVERS), _WRITES)
+    return withheld | (
+        dict.fromkeys(OF_SERVERS, _SERVER) if is_local else dict.fromkeys(RUNS, _FILES)
+    )
 
 
 def _add(server: ToolServer, hints: ToolAnnotations) -> Callable[[Callable[..., Any]], None]:

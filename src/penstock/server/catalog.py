@@ -123,7 +123,10 @@ class Catalog:
             status = file.lstat()
         except OSError:
             return None
-        stamp = f"{__version__}:{status.st_mtime_ns}:{status.st_size}:{self._profiles_stamp}"
+        stamp = (
+            f"{__version__}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:"
+            f"{self._profiles_stamp}"
+        )
         known = self._entries.get(id)
         if known is not None and known.stamp == stamp:
             return known

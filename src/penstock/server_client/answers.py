@@ -86,9 +86,12 @@ def read_pipeline(facts: Mapping[str, Any]) -> ServedPipeline:
     )
 
 
-def read_error(facts: Mapping[str, Any], status: int, draft: Draft | None) -> PenstockError:
-    """Returns an error of the server in its class, located in the local file of a draft."""
-    kind = _CLASSES.get(status, UserError)
+def read_error(facts: Mapping[str, Any], status: int, draft: Draft | None = None) -> PenstockError:
+    """Returns an error of the server in its class, located in the local file of a draft.
+
+    `status` is that of the answer. An error of a check has one of its own.
+    """
+    kind = _CLASSES.get(facts.get("status", status), UserError)
     hint = facts.get("hint")
     if status == 401:
         hint = "Set PENSTOCK_TOKEN to a token of this server, or name its data with --data."

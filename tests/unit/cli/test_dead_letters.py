@@ -1,8 +1,9 @@
-"""Commands of dead letters: ambiguous IDs, and the exit code of a replay."""
+"""Commands of dead letters: unknown and ambiguous IDs, running pipelines, exit codes."""
 
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,10 +12,12 @@ import pytest
 from penstock import app
 from penstock.cli import dead
 from penstock.control import PipelineControl
-from penstock.core.errors import UserError
+from penstock.core.errors import StateError, UserError
 from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
-from penstock.runtime.dead_letters.replay_record import ReplayResult, SkippedNode
+from penstock.runtime.dead_letters import replay as replay_module
+from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult, SkippedNode
 from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 
 PIPELINE = """
 name: shop
@@ -77,5 +80,36 @@ def test_removed_dead_letters_are_neither_listed_nor_replayed(
     assert capsys.readouterr().out == "shop: removed 1 dead letter\n"
     control = PipelineControl.of(app.plan(shop))
     assert control.dead_letters().ids == {"3f2"}
-    assert control.replay({"3f1"}) == ReplayResult()
+    with pytest.raises(UserError, match='no dead letter with the ID "3f1"') as caught:
+        control.replay({"3f1"})
+    assert (caught.value.code, caught.value.hint) == ("no-dead-letter", 'did you mean "3f2"?')
+    dead.remove([shop], yes=True)
+    assert control.replay() == control.replay(set()) == ReplayResult()
     assert not control.state.lock.exists(), "a replay of nothing starts no session"
+
+
+def test_the_letters_of_an_interrupted_replay_are_known(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The retry of a replay that was killed before its record was removed finishes it."""
+    control = PipelineControl.of(app.plan(shop))
+    ReplayRecord("replay-1", frozenset({"3f0"}), written=True)._save(control.state)
+    finished = ReplayResult(finished=1)
+    monkeypatch.setattr(replay_module, "replay", lambda *_, **__: finished)
+    assert control.replay({"3f0"}) == control.replay({"3f0", "3f1"}) == finished
+    with pytest.raises(UserError, match="nor with 1 more of the IDs"):
+        control.replay({"3f0", "3f8", "3f9"})
+
+
+def test_a_replay_during_a_run_says_to_stop_it(shop: Path) -> None:
+    control = PipelineControl.of(app.plan(shop))
+    state = StateDirectory(shop.parent / "locked")
+    with state.locked():
+        shutil.copytree(control.state.dead_letters, state.dead_letters)
+    control = PipelineControl(control.plan, state)
+    with state.locked(), pytest.raises(StateError) as caught:
+        control.replay()
+    assert caught.value.code == "already-running"
+    assert (
+        caught.value.hint == "Stop the pipeline with penstock stop, then replay its dead letters."
+    )

@@ -96,7 +96,7 @@ def test_a_change_that_the_state_does_not_support_is_listed_once(
     source = "type: generate, fields: {id: {type: sequence}}"
     Path(changed).write_text(file.read_text().replace(source, "type: impulse"))
     code, out, err = penstock("apply", changed)
-    assert code == 2
+    assert code == 4, "as by penstock run"
     assert (out + err).count('source "orders"') == 1
     assert '  refused: source "orders": its type was generate and is impulse\n' in out
     assert err.startswith("error[changed-plan]: ") and "hint: Undo the change" in err
@@ -130,6 +130,40 @@ def test_dead_letters_of_a_server(
     assert replayed[1] == (None, {"force": True})
     code, _, err = penstock("dead", "replay", "shop", "cafe")
     assert (code, "expected the name of one pipeline" in err) == (2, True)
+
+
+def test_a_dead_letter_of_a_server_is_shown_and_removed(
+    penstock: Penstock, pipeline_directory: Path
+) -> None:
+    store = DeadLetters(
+        StateDirectory(pipeline_directory / "shop" / ".penstock" / "shop").dead_letters
+    )
+    store.put("texts", made_letters(25, "orders"))
+    store.put("bytes", bytes_letter := made_letters(26, "orders", b"\xff").slice(25))
+    (odd,) = bytes_letter.column("id").to_pylist()
+    code, out, err = penstock("dead", "show", "shop", "000000007")
+    assert (code, err) == (0, "")
+    assert "code      odd" in out and out.endswith("\npayload (2 B)\n{}\n")
+    assert penstock("dead", "show", "shop", odd)[1].endswith("\npayload in hex (1 B)\nff\n")
+    assert penstock("dead", "show", "shop", "000000007", "--payload")[1] == "{}"
+    assert json.loads(penstock("dead", "show", "shop", odd, "--json")[1])["payload_hex"] == "ff"
+    code, _, err = penstock("dead", "show", "shop", "00000001")
+    assert (code, "ambiguous" in err) == (2, True)
+    for words in ("show shop f/..", "remove shop --id f", "replay shop --id f",
+                  "replay shop --id f --dry-run"):  # fmt: skip
+        code, out, err = penstock("dead", *words.split())
+        assert (code, out) == (2, "") and "no dead letter whose ID starts with" in err, words
+    code, _, err = penstock("dead", "show", "shop", "")
+    assert (code, "expected the file of the pipeline and an id" in err) == (2, True)
+    code, _, err = penstock("dead", "remove", "shop", "--code", "odd")
+    assert (code, "Remove 13 dead letters permanently?" in err) == (2, True)
+    assert penstock("dead", "remove", "shop", "--code", "odd", "--yes")[1] == (
+        "shop: removed 13 dead letters\n"
+    )
+    assert penstock("dead", "remove", "shop", "--id", "00000000", "--yes")[1] == (
+        "shop: removed 5 dead letters\n"
+    )
+    assert store.count() == 8
 
 
 def test_a_new_name_is_a_new_pipeline(

@@ -14,8 +14,13 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from made_letters import made_letters
+from penstock.mcp.local import LocalPipelines
+from penstock.mcp.remote import RemotePipelines
+from penstock.mcp.tools import make_server
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state.directory import StateDirectory
+from penstock.server.workers.pool import WorkerPool
+from penstock.server_client import ServerClient
 from server_console import PIPELINE as SERVED
 from server_console import Console
 from web_console import listening
@@ -105,6 +110,11 @@ def test_reading(directory: Path) -> None:
             'error[invalid-request]: there is no tool "preview"\n'
             '  hint: did you mean "preview_node"?'
         )
+        assert await assistant.error("replay_dead_letters", name="shop") == (
+            'error[invalid-request]: the tool "replay_dead_letters" is not offered here\n'
+            "  hint: Start penstock mcp with --allow-writes."
+        )
+        assert "--server URL" in await assistant.error("stop_pipeline", name="shop")
         assert await assistant.error("list_dead_letters", name="shop", limits=3) == (
             'error[invalid-request]: list_dead_letters has no argument "limits"\n'
             '  hint: did you mean "limit"?'
@@ -146,8 +156,38 @@ def test_writing(directory: Path) -> None:
         assert (directory / "sub" / "new.yaml").read_text() == new
         for path in ("../new.yaml", "/tmp/new.yaml", ".git/config.yaml", "new.py"):
             assert "no path" in await assistant.error("write_pipeline", name=path, text=new)
+        await assistant.call("write_pipeline", name="plain.yaml", text=SERVED.format(name="plain"))
+        state = StateDirectory(directory / ".penstock" / "plain")
+        with state.locked():
+            DeadLetters(state.dead_letters).put("made", made_letters(3, "orders"))
+        unknown = {"name": "plain", "ids": ["000000003"]}
+        assert (await assistant.error("replay_dead_letters", **unknown)).endswith(
+            'error[no-dead-letter]: there is no dead letter with the ID "000000003"\n'
+            '  hint: did you mean "000000000"?'
+        )
+        with state.locked():
+            error = await assistant.error("replay_dead_letters", name="plain")
+        assert "error[already-running]: this pipeline is already running" in error
+        assert "then replay its dead letters" in error
+        broken = SERVED.format(name="plain").replace("generate", "generat")
+        (directory / "plain.yaml").write_text(broken)
+        error = await assistant.error("replay_dead_letters", name="plain")
+        assert "plain.yaml:4:18" in error and 'did you mean "generate"?' in error
 
     session(str(directory), "--allow-writes", test=test)
+
+
+def test_each_tool_that_is_not_offered_has_a_way_to_it(directory: Path) -> None:
+    pool = WorkerPool(1, os.environ)
+    places = LocalPipelines(directory, pool), RemotePipelines(ServerClient("http://x", "t"))
+
+    async def names(place: Any, *, allow_writes: bool) -> tuple[set[str], set[str]]:
+        server = make_server(place, allow_writes=allow_writes)
+        return {tool.name for tool in await server.list_tools()}, {*server.withheld}
+
+    found = [asyncio.run(names(place, allow_writes=w)) for place in places for w in (True, False)]
+    everything = set[str]().union(*(offered for offered, _ in found))
+    assert [withheld for _, withheld in found] == [everything - offered for offered, _ in found]
 
 
 @pytest.mark.usefixtures("static_checks")
@@ -176,6 +216,10 @@ def test_pipelines_of_a_server(console: Console, pipeline_directory: Path) -> No
         forbidden = await assistant.error("list_dead_letters", name="shop")
         assert "does not have the right data" in forbidden
         assert few not in forbidden
+        assert await assistant.error("preview_node", name="shop", node="orders") == (
+            'error[invalid-request]: the tool "preview_node" is not offered here\n'
+            "  hint: Start penstock mcp with the directory of the pipelines, and without --server."
+        )
 
     async def change(assistant: Assistant) -> None:
         assert await assistant.tools() >= WRITES | {"start_pipeline", "stop_pipeline"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.core.errors import StateError
 from penstock.observe.metrics import Metrics
 from penstock.runtime.state import status as status_module
 from penstock.runtime.state.directory import StateDirectory, now
@@ -87,3 +88,38 @@ def test_unchanged_files_are_read_once(
     assert [run.ending for run in killed.runs] == ["killed"]
     count = len(read)
     assert reader.read().runs == killed.runs and len(read) == count
+
+
+def test_metrics_of_an_earlier_version_are_read(state: StateDirectory) -> None:
+    numbers: dict[str, Any] = {**Metrics().snapshot()}
+    for name in ("began", "receivers", "side_outputs", "started", "stopping"):
+        del numbers[name]
+    state.root.mkdir()
+    state.write("status.json", {**numbers, "later": 1})
+    assert StatusReader(state).read().numbers == {**numbers, "later": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "detail"),
+    [({"batches": "1"}, "status.batches is of another type"), ({"nodes": []}, "status.nodes is no"),
+     ({"nodes": {"a": {"kind": "sink"}}}, "status.nodes.a has no type"),
+     ({"queries": {"a": 1}}, "status.queries.a is no object")],
+)  # fmt: skip
+def test_other_content_is_an_error(
+    state: StateDirectory, changed: dict[str, Any], detail: str
+) -> None:
+    state.root.mkdir()
+    state.write("status.json", {**Metrics().snapshot(), **changed})
+    with pytest.raises(StateError) as caught:
+        StatusReader(state).read()
+    assert caught.value.code == "corrupt-state" and detail in str(caught.value.detail)
+
+
+def test_lines_that_are_no_runs_are_left_out(state: StateDirectory) -> None:
+    with state.locked():
+        state.begin_run({"id": "1", "began": now()})
+        state.end_run({"id": "1", "began": now()}, ended=now(), ending="failed", errors={})
+        with (state.root / "runs.jsonl").open("a") as file:
+            file.write('5\n{"id": 1}\n\0}\n{"id": "2", "beg\n')
+        state.begin_run({"id": "2", "began": now()})
+    assert [run.ending for run in StatusReader(state).read().runs] == ["killed", "failed"]

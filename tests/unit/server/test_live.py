@@ -15,9 +15,11 @@ import pytest
 
 from penstock.core.errors import Transient
 from penstock.runtime.taps.files import TapDirectory, TapRequest
+from penstock.server.api import events as event_streams
 from penstock.server.drafts import Draft
 from penstock.server.live import session_pool, session_process
 from penstock.server.live.session_pool import Job, SessionPool
+from penstock.server.store.audit import Audit
 from penstock.server.workers.memory import ProcessTree
 from penstock.server.workers.pool import WorkerError
 from server_console import PIPELINE, STAND_IN_SESSION, Console, wait_for
@@ -119,10 +121,34 @@ def test_a_client_that_leaves_ends_its_preview(
             assert next(lines) == "event: started"
             other = httpx.post(url, json={"nodes": ["a"]}, headers=headers)
             assert other.json()["errors"][0]["code"] == "workers-busy"
+            recorded = [each["facts"] for each in console.get("audit")]
+            assert {"nodes": ["a"]} not in recorded, "only accepted previews are recorded"
+            assert {"nodes": ["hang"]} in recorded
         wait_for(
             lambda: httpx.post(url, json={"nodes": ["a"]}, headers=headers).status_code == 200,
             lambda: "the preview has not ended",
         )
+
+
+def test_a_preview_beyond_the_streams_of_a_user_is_not_recorded(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"pipelines/{console.id()}/preview"
+    with monkeypatch.context() as patch:
+        patch.setattr(event_streams, "STREAMS_PER_USER", 0)
+        console.post(path, {"nodes": ["a"]}, status=429)
+    assert "preview" not in [each["action"] for each in console.get("audit")]
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Transient("the store is full", code="store-full")
+
+    monkeypatch.setattr(Audit, "record", fail)
+    monkeypatch.setattr(event_streams, "STREAMS_PER_USER", 1)
+    sessions = console.server.parts.sessions
+    for _ in range(session_pool.AT_WORK_PER_USER + 1):
+        answer = console.client.post(f"/api/v1/{path}", json={"nodes": ["hang"]})
+        assert answer.json()["errors"][0]["code"] == "store-full", "it has ended, and its stream"
+        wait_for(lambda: not sessions._working, lambda: "the preview has not ended")
 
 
 def test_a_tap_streams_rows_and_ends_with_its_listener(

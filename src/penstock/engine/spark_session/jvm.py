@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -176,6 +178,7 @@ class Jvm:
         command = [
             str(self._java.executable),
             f"-Djava.io.tmpdir={self._scratch.path}",
+            *self._error_file(),
             *flags,
             *(self._cache.flags if self._cache else ()),
             f"-Dlog4j2.configurationFile={log4j.as_uri()}",
@@ -188,7 +191,7 @@ class Jvm:
             "pyspark-shell",
         ]
         with open_private(self._log, "ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -197,6 +200,17 @@ class Jvm:
                 start_new_session=True,
                 pass_fds=(self._scratch.lock,),
             )
+        _raise_data_limit(process.pid)
+        return process
+
+    def _error_file(self) -> list[str]:
+        """Returns the place of the report of a crash: without a log file it is temporary as well.
+
+        By default it is the working directory.
+        """
+        if self._options.log_file is not None:
+            return []
+        return [f"-XX:ErrorFile={self._scratch.path / 'crash.log'}"]
 
     def _environment(self, home: Path) -> dict[str, str]:
         inherited = {k: v for k, v in os.environ.items() if k not in (PORT, SECRET)}
@@ -238,6 +252,14 @@ def _class_path(home: Path, conf: Mapping[str, str]) -> list[Path]:
         *directories,
         *sorted((home / "jars").glob("*.jar")),
     ]
+
+
+def _raise_data_limit(pid: int) -> None:
+    """Raises the limit of the data of Java to the hard limit: Java reserves more than it uses."""
+    if sys.platform == "linux":
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        with suppress(ProcessLookupError, PermissionError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (hard, hard))
 
 
 def _properties(options: JvmOptions, scratch: Path) -> str:

@@ -33,12 +33,14 @@ from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.session import session
 from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.lock import hint_if_running
 from penstock.runtime.state.primary_keys import resolve_primary_keys
 from penstock.runtime.state.schemas import resolve_schemas
 from penstock.sdk import BatchId, bisect_failures
 
 MAX_FAILURES = 1000
 """The number of failures found by bisection after which a replay attempts no more dead letters."""
+_WHILE_RUNNING = "Stop the pipeline with penstock stop, then replay its dead letters."
 
 
 def replay(
@@ -54,7 +56,7 @@ def replay(
     Without `spark` it starts a session of its own. Raises StateError while the pipeline runs, and
     PenstockError if a sink cannot be reached. All dead letters are kept after an error.
     """
-    with state.locked(), ExitStack() as stack:
+    with hint_if_running(_WHILE_RUNNING), state.locked(), ExitStack() as stack:
         plan = resolve_primary_keys(plan, state)
         resolve_schemas(plan, state)
         plan = assign_owner(plan, state.id())

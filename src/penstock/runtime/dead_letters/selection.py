@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import UserError
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, shorten
 from penstock.runtime.dead_letters.dead_letter import DeadLetter, read_rows
 
 MAX_PAGE_BYTES = 4 * 1024 * 1024
@@ -125,12 +125,33 @@ class Selection:
         if self.id is not None:
             dead_letters = dead_letters.filter(pc.starts_with(dead_letters.column("id"), self.id))
             if not dead_letters.num_rows:
-                raise UserError(
-                    f'there is no dead letter whose ID starts with "{self.id}"',
-                    code="no-dead-letter",
-                    hint="List the IDs with penstock dead list.",
-                )
+                raise unknown_start(self.id)
         return DeadLetterList(dead_letters)
 
 
 ALL = Selection()
+_LIST = "List the IDs with penstock dead list."
+
+
+def unknown_start(id: str) -> UserError:
+    """Returns the error of a text with which no ID starts."""
+    return UserError(
+        f'there is no dead letter whose ID starts with "{shorten(id, 80)}"',
+        code="no-dead-letter", hint=_LIST,
+    )  # fmt: skip
+
+
+def require_known(
+    ids: Collection[str], stored: Collection[str], interrupted: Collection[str]
+) -> None:
+    """Raises UserError for an ID of no dead letter, neither stored nor of an interrupted replay."""
+    unknown = sorted(set(ids).difference(stored, interrupted))
+    if not unknown:
+        return
+    first, rest = unknown[0], len(unknown) - 1
+    raise UserError(
+        f'there is no dead letter with the ID "{shorten(first, 80)}"'
+        + (f", nor with {rest:,} more of the IDs" if rest else ""),
+        code="no-dead-letter",
+        hint=did_you_mean(first, stored) or _LIST,
+    )

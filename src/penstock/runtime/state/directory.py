@@ -55,6 +55,7 @@ from penstock.runtime.state.entries import (
     remove_entries,
 )
 from penstock.runtime.state.files import FULL, read_if_exists, reading, writing
+from penstock.runtime.state.foreign import check_run, read_finished
 from penstock.runtime.state.lock import acquire_lock, read_owner, write_owner
 
 LAYOUT = 1
@@ -166,7 +167,7 @@ class StateDirectory:
         try:
             text = read_if_exists(path)
             return None if text is None else json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StateError(
                 f"{self.root / name} is damaged",
                 code="corrupt-state",
@@ -217,7 +218,7 @@ class StateDirectory:
 
         The run ended after its metrics were last written.
         """
-        run: dict[str, Any] | None = self.read(RUN)
+        run = check_run(self.root / RUN, self.read(RUN))
         if run is None or any(entry["id"] == run["id"] for entry in self.history()[-1:]):
             return None
         status = self.root / "status.json"
@@ -228,7 +229,8 @@ class StateDirectory:
     def history(self) -> list[dict[str, Any]]:
         """Returns the finished runs, last one last."""
         lines = (read_if_exists(self.root / HISTORY) or "").splitlines()
-        return [json.loads(line) for line in lines if line.endswith("}")]
+        found = (read_finished(line) for line in lines)
+        return [run for run in found if run is not None]
 
     def _append_history(self, run: Mapping[str, Any]) -> None:
         path = self.root / HISTORY

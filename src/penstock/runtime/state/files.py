@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,13 +33,18 @@ def _unreadable(path: Path, error: OSError) -> StateError:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Returns a value that changes with a file; None without the file. Raises StateError."""
+    """Returns a value that changes with a file; None without the file.
+
+    Raises StateError, also for a pipe, whose reading would wait.
+    """
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise _unreadable(path, OSError(errno.EINVAL, "it is no file"))
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 

@@ -16,6 +16,7 @@ from penstock.core.errors import StateError
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.process_identity import process_identity
 
+ALREADY_RUNNING = "already-running"
 _MAX_OWNER = 4096
 """The size of the process in a lock file, at most."""
 
@@ -35,7 +36,7 @@ def acquire_lock(file: IO[str], root: Path, timeout: float) -> None:
                 time.sleep(0.1)
                 continue
             file.seek(0)
-            owner = _parse_json(file.read()) or {}
+            owner = parse_owner(file.read())
             raise running_error(owner, f"state directory: {root}") from None
         return
 
@@ -45,11 +46,22 @@ def running_error(owner: Mapping[str, Any], state: str) -> StateError:
     return StateError(
         f"this pipeline is already running (process {owner.get('pid', '?')} on "
         f"{owner.get('host', '?')}, since {owner.get('since', '?')})",
-        code="already-running",
+        code=ALREADY_RUNNING,
         detail=state,
         hint="Stop the other run with penstock stop, or wait for its end. A run with another "
         "runtime.state reads and writes all rows again.",
     )
+
+
+@contextmanager
+def hint_if_running(hint: str) -> Iterator[None]:
+    """Gives an error of `running_error` within the block another hint than that of a run."""
+    try:
+        yield
+    except StateError as error:
+        if error.code == ALREADY_RUNNING:
+            error.hint = hint
+        raise
 
 
 @contextmanager
@@ -85,7 +97,7 @@ def read_owner(path: Path) -> dict[str, Any] | None:
 def read_owner_text(path: Path) -> bytes | None:
     """Returns the content of a lock file that a run holds; None without a run."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # does not wait for a pipe
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
@@ -98,9 +110,10 @@ def read_owner_text(path: Path) -> bytes | None:
     return None
 
 
-def parse_owner(text: bytes) -> dict[str, Any]:
+def parse_owner(text: str | bytes) -> dict[str, Any]:
     """Returns the fields of a lock file; none of one that its run has not written yet."""
-    return _parse_json(text) or {}
+    found = _parse_json(text)
+    return found if isinstance(found, dict) else {}
 
 
 def _parse_json(text: str | bytes) -> Any:

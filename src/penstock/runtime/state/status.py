@@ -12,6 +12,7 @@ from penstock.observe.snapshot import Snapshot
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.entries import HISTORY, RUN
 from penstock.runtime.state.files import Stamp, reading, stamp_of
+from penstock.runtime.state.foreign import check_numbers
 from penstock.runtime.state.lock import parse_owner, read_owner_text
 
 NUMBERS = "status.json"
@@ -106,7 +107,8 @@ class StatusReader:
         owner = self._current_owner()
         stamp = stamp_of(self._numbers_path)
         if stamp is None or stamp != self._numbers[0]:
-            self._numbers = stamp, self.state.read(NUMBERS)
+            numbers = check_numbers(self._numbers_path, self.state.read(NUMBERS))
+            self._numbers = stamp, numbers
         numbers, modified = self._numbers[1], stamp[2] / 1e9 if stamp else 0.0
         runs = self._finished_runs(owner, stamp)
         if owner is not None and numbers and modified < _timestamp(owner.since):
@@ -145,7 +147,8 @@ def current_owner(state: StateDirectory) -> Owner | None:
 def _owner(facts: Mapping[str, Any] | None) -> Owner | None:
     if facts is None:
         return None
-    return Owner(facts.get("pid"), facts.get("host"), facts.get("since"), facts.get("identity"))
+    since = facts.get("since") if _is_time(facts.get("since")) else None
+    return Owner(facts.get("pid"), facts.get("host"), since, facts.get("identity"))
 
 
 def history(state: StateDirectory) -> list[FinishedRun]:
@@ -161,6 +164,14 @@ def _runs_of(state: StateDirectory, *, is_running: bool) -> list[FinishedRun]:
         FinishedRun(**{name: value for name, value in run.items() if name in names})
         for run in reversed(runs)
     ]
+
+
+def _is_time(text: Any) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _timestamp(text: str | None) -> float:

@@ -11,7 +11,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
@@ -70,13 +70,22 @@ def streams_of(request: Request) -> Streams:
     return streams
 
 
-def stream(request: Request, user: str, events: AsyncIterator[str]) -> StreamingResponse:
+def stream(
+    request: Request, user: str, events: AsyncIterator[str],
+    record: Callable[[], None] = lambda: None,
+) -> StreamingResponse:  # fmt: skip
     """Returns the response of server-sent events, which counts as a stream of a user.
 
-    The end of the response, or of the client, closes `events`. Raises RequestError as `Streams`.
+    `record` records an accepted stream before its first event. The end of the response, or of the
+    client, closes `events`. Raises RequestError as `Streams`, and the errors of `record`.
     """
     streams = streams_of(request)
     streams.open(user)
+    try:
+        record()
+    except BaseException:
+        streams.close(user)
+        raise
     return StreamingResponse(
         _counted(streams, user, events), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},

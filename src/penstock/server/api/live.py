@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -43,9 +44,9 @@ def preview_pipeline(
 ) -> StreamingResponse:  # fmt: skip
     """Streams rows of nodes of a text. Writes to no sink, and commits no offsets."""
     draft = changes.draft(id, body.text, user)
-    audit.record(user.name, "preview", id, nodes=body.nodes)
     job = sessions.submit(user.name, "preview", draft, body.seconds, **_limits(body))
-    return _stream(request, sessions, job)
+    record = partial(audit.record, user.name, "preview", id, nodes=body.nodes)
+    return _stream(request, sessions, job, record)
 
 
 @router.post("/preview", response_class=StreamingResponse)
@@ -55,9 +56,9 @@ def preview_new_pipeline(
 ) -> StreamingResponse:  # fmt: skip
     """Streams rows of nodes of a pipeline that does not exist yet."""
     draft = changes.new_draft(body.name, body.text, user)
-    audit.record(user.name, "preview", body.name, nodes=body.nodes)
     job = sessions.submit(user.name, "preview", draft, body.seconds, **_limits(body))
-    return _stream(request, sessions, job)
+    record = partial(audit.record, user.name, "preview", body.name, nodes=body.nodes)
+    return _stream(request, sessions, job, record)
 
 
 @router.post(PATH + "/test", response_class=StreamingResponse)
@@ -67,9 +68,9 @@ def test_pipeline(
 ) -> StreamingResponse:  # fmt: skip
     """Streams the results of the test cases of a text, with the differences of rows."""
     draft = changes.draft(id, body.text, user)
-    audit.record(user.name, "test", id)
     job = sessions.submit(user.name, "test", draft, TEST_SECONDS, cases=body.cases)
-    return _stream(request, sessions, job)
+    record = partial(audit.record, user.name, "test", id)
+    return _stream(request, sessions, job, record)
 
 
 @router.post("/test", response_class=StreamingResponse)
@@ -79,9 +80,9 @@ def test_new_pipeline(
 ) -> StreamingResponse:  # fmt: skip
     """Streams the results of the test cases of a pipeline that does not exist yet."""
     draft = changes.new_draft(body.name, body.text, user)
-    audit.record(user.name, "test", body.name)
     job = sessions.submit(user.name, "test", draft, TEST_SECONDS, cases=body.cases)
-    return _stream(request, sessions, job)
+    record = partial(audit.record, user.name, "test", body.name)
+    return _stream(request, sessions, job, record)
 
 
 @router.post(PATH + "/dead-letters/{letter}/try", response_class=StreamingResponse)
@@ -91,18 +92,21 @@ def try_dead_letter(
 ) -> StreamingResponse:  # fmt: skip
     """Streams whether a text now processes a dead letter, and the rows of that letter at sinks."""
     draft = changes.draft(id, body.text, user)
-    audit.record(user.name, "try dead letter", id, letter=letter)
     job = sessions.submit(user.name, "try_letter", draft, TRIAL_SECONDS, letter=letter)
-    return _stream(request, sessions, job)
+    record = partial(audit.record, user.name, "try dead letter", id, letter=letter)
+    return _stream(request, sessions, job, record)
 
 
 def _limits(body: Preview) -> dict[str, Any]:
     return {"nodes": body.nodes, "rows": body.rows, "seconds": body.seconds}
 
 
-def _stream(request: Request, sessions: SessionPool, job: Job) -> StreamingResponse:
+def _stream(
+    request: Request, sessions: SessionPool, job: Job, record: Callable[[], None]
+) -> StreamingResponse:
     try:
-        return stream(request, job.user, _events(sessions, job, streams_of(request)))
+        events = _events(sessions, job, streams_of(request))
+        return stream(request, job.user, events, record=record)
     except BaseException:
         sessions.cancel(job)
         raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -35,8 +36,8 @@ def tap_node(
     """Streams rows of a node of a running pipeline: those of at most one batch a second."""
     tap = Tap(views.state(id), node, rows)
     try:
-        audit.record(user.name, "tap", id, node=node)
-        return stream(request, user.name, _events(tap, streams_of(request)))
+        record = partial(audit.record, user.name, "tap", id, node=node)
+        return stream(request, user.name, _events(tap, streams_of(request)), record)
     except BaseException:
         tap.close()
         raise

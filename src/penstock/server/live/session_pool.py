@@ -23,11 +23,8 @@ AT_WORK_PER_USER = 4
 MAX_WAITING = 100
 IDLE_SECONDS = 300.0
 """The time after which a worker without an operation ends, and frees its memory."""
-REQUESTS_PER_WORKER = 20
-"""The operations after which a worker is replaced: their queries leave data and threads in Java.
-
-After some forty previews the stacks of 147 threads and the heap exceed `memory.PROCESS_BYTES`.
-"""
+REQUESTS_PER_WORKER = 50
+"""The operations after which a worker is replaced: their queries leave data and threads in Java."""
 
 
 @dataclass(eq=False)

@@ -96,6 +96,12 @@ class Supervisor:
             except OSError as error:
                 reason = Reason("unusable-state", f"the state cannot be used: {error.strerror}")
                 supervised.health = Health("unknown", None, reason)
+            except Exception as error:  # of this pipeline only
+                reason = Reason("bug", f"{type(error).__name__}: {error}")
+                supervised.health = Health("unknown", None, reason)
+                self._log_once(f"compare {pipeline.file}", error)
+            else:
+                self._errors.pop(f"compare {pipeline.file}", None)
         self.ready = True
 
     def _adopt(self, id: str) -> Supervised:
@@ -120,7 +126,10 @@ class Supervisor:
             step()
             self._errors.pop(name, None)
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            if self._errors.get(name) != text:
-                self._errors[name] = text
-                self._log.error("supervision failed", step=name, error=text)
+            self._log_once(name, error)
+
+    def _log_once(self, step: str, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        if self._errors.get(step) != text:
+            self._errors[step] = text
+            self._log.error("supervision failed", step=step, error=text)

@@ -20,17 +20,28 @@ from penstock.core.units import binary_size_text
 from penstock.engine.spark_session.memory import Memory
 
 PROCESS_BYTES = 3 << 30
-"""The data of one process. Java needs about half of it."""
+"""The data of one process."""
+JAVA_BYTES = 8 << 30
+"""The data of Java, which reserves a large stack for each thread and uses little of it.
+
+Java uses half of `PROCESS_BYTES`. After forty previews its stacks reserve more than all of them.
+"""
 WORKER_BYTES = 5 << 30
 """The memory of all processes of a worker, at most half of that of the machine."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def limit_data() -> None:
-    """Limits the data of this process and of those that it starts."""
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = PROCESS_BYTES if hard == resource.RLIM_INFINITY else min(hard, PROCESS_BYTES)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    """Limits the data of this process and of those that it starts.
+
+    The hard limit is that of Java, which `Jvm` raises to it.
+    """
+    _, found = resource.getrlimit(resource.RLIMIT_DATA)
+    soft, hard = (
+        limit if found == resource.RLIM_INFINITY else min(found, limit)
+        for limit in (PROCESS_BYTES, JAVA_BYTES)
+    )
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def worker_limit() -> int:

@@ -77,8 +77,10 @@ def check(file: Path, level: checks.Level = "static", timeout: float = 30.0) -> 
 
 
 def _with_fixes(error: PenstockError, diagnosis: service.Diagnosis) -> Facts:
+    """Returns an error with its fixes, and the status of HTTP that it has alone."""
     (facts,) = to_dicts(error)
-    return {**facts, "fixes": [asdict(fix) for fix in diagnosis.fixes_of(error)]}
+    fixes = [asdict(fix) for fix in diagnosis.fixes_of(error)]
+    return {**facts, "status": error.policy.http_status, "fixes": fixes}
 
 
 def complete(file: Path, line: int, column: int) -> Facts:
