@@ -18,7 +18,7 @@ from penstock.plan.model import Plan
 from penstock.runtime.receiving.receivers import Receivers
 from penstock.runtime.state.changed_schemas import apply_changes, pin_changes
 from penstock.runtime.state.directory import StateDirectory
-from penstock.runtime.state.schemas import FILE, pin_entry, read_pinned
+from penstock.runtime.state.schemas import FILE, InferredSchema, pin_entry, read_pinned
 from penstock.sdk.database.changes import ChangesSource
 from penstock.sdk.database.changes.schemas import version_of
 from penstock.spec.runtime_models import Restart
@@ -60,7 +60,7 @@ def state(tmp_path: Path) -> StateDirectory:
     made = plan(tmp_path, orders={"type": "postgres", "url": "postgresql://h/db"})
     state = StateDirectory(made.state)
     with state.locked():
-        state.write(FILE, {"orders": pin_entry(COLUMNS)})
+        state.write(FILE, {"orders": pin_entry(InferredSchema("orders", COLUMNS, "_op"))})
         source = _source(made)
         source.columns, source.follows_schema = COLUMNS, True
         schemas = source.schema_writer()
@@ -86,8 +86,8 @@ def test_changed_columns_are_applied_and_pinned(state: StateDirectory, tmp_path:
         changed = apply_changes(made, state)
         pin_changes(changed, state)
     expected = pa.schema([("id", pa.int64()), ("c", pa.string()), ("_op", pa.string())])
-    assert source.columns == expected == read_pinned(state)["orders"]
-    assert version_of(read_pinned(state)["orders"]) == 1
+    assert source.columns == expected == read_pinned(made, state)["orders"]
+    assert version_of(read_pinned(made, state)["orders"]) == 1
     assert source.schema_change({"position": 0}, {"position": 3}) is None
     assert source.changed_columns() is None
 
