@@ -127,7 +127,7 @@ def _of_runs(found: list[Measured]) -> Iterator[Metric]:
     for each in found:
         numbers, values = each.snapshot, (each.pipeline,)
         if each.running and "began" in numbers:
-            info.add_metric((each.pipeline, numbers["run"], numbers["version"]), 1)
+            info.add_metric((each.pipeline, numbers["run"] or "", numbers["version"]), 1)
             started.add_metric(values, numbers["began"])
         restarts.add_metric(values, numbers["restarts"])
         executions = [*numbers["queries"].values(), *numbers.get("receivers", {}).values()]

@@ -1,8 +1,13 @@
-"""Metrics of a run as JSON: the content of `status.json`, of the log and of `penstock status`."""
+"""Metrics of a run as JSON: the content of `status.json`, of the log and of `penstock status`.
+
+An earlier version may have written a snapshot without the keys that are not required.
+"""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict  # that of `typing` has no runtime types before Python 3.12
 
 
 class ExecutionSnapshot(TypedDict):
@@ -12,11 +17,11 @@ class ExecutionSnapshot(TypedDict):
     since: float
     error: str | None
     code: str | None
-    sink: str | None
+    sink: NotRequired[str | None]
     failures: int
     next_attempt: float | None
     batch: int | None
-    batch_since: float | None
+    batch_since: NotRequired[float | None]
 
 
 class StateSnapshot(TypedDict, total=False):
@@ -51,7 +56,7 @@ class BatchesSnapshot(TypedDict, total=False):
 class QuerySnapshot(ExecutionSnapshot, StateSnapshot, LateSnapshot, BatchesSnapshot):
     """The execution of a query, its batches, the size of its state, and its late rows."""
 
-    open_windows: int | None
+    open_windows: NotRequired[int | None]
 
 
 class NodeSnapshot(TypedDict):
@@ -68,14 +73,14 @@ class NodeSnapshot(TypedDict):
     lag: int | None
     lag_unit: str
     dead_letters: int
-    lost: int
-    retained: int | None
-    retained_seconds: int | None
-    without_event_time: int
-    late_rows: int
-    last_batch: float | None
-    batch_seconds: float | None
-    labels: dict[str, str]
+    lost: NotRequired[int]
+    retained: NotRequired[int | None]
+    retained_seconds: NotRequired[int | None]
+    without_event_time: NotRequired[int]
+    late_rows: NotRequired[int]
+    last_batch: NotRequired[float | None]
+    batch_seconds: NotRequired[float | None]
+    labels: NotRequired[dict[str, str]]
 
 
 class SideOutputSnapshot(TypedDict):
@@ -89,25 +94,26 @@ class SideOutputSnapshot(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """The metrics of a run. An earlier version may have written a snapshot without some keys.
+    """The metrics of a run.
 
-    `run` is the ID of the run, `version` that of Penstock. `began` is the Unix time of the start,
-    and `seconds` the time from the start to the snapshot.
+    `run` is the ID of the run, None for one that a user has started, and `version` that of
+    Penstock. `began` is the Unix time of the start, and `seconds` the time from the start to the
+    snapshot.
     """
 
-    run: str
+    run: str | None
     version: str
-    began: float
+    began: NotRequired[float]
     seconds: float
-    started: bool
-    stopping: bool
+    started: NotRequired[bool]
+    stopping: NotRequired[bool]
     batches: int
     restarts: int
     dead_letters: int
-    watermarks: dict[str, str]
-    late_rows: int
-    late_rows_exact: bool
+    watermarks: NotRequired[dict[str, str]]
+    late_rows: NotRequired[int]
+    late_rows_exact: NotRequired[bool]
     queries: dict[str, QuerySnapshot]
-    receivers: dict[str, ExecutionSnapshot]
-    side_outputs: dict[str, SideOutputSnapshot]
+    receivers: NotRequired[dict[str, ExecutionSnapshot]]
+    side_outputs: NotRequired[dict[str, SideOutputSnapshot]]
     nodes: dict[str, NodeSnapshot]

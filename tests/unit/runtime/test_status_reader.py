@@ -101,9 +101,10 @@ def test_metrics_of_an_earlier_version_are_read(state: StateDirectory) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "detail"),
-    [({"batches": "1"}, "status.batches is of another type"), ({"nodes": []}, "status.nodes is no"),
-     ({"nodes": {"a": {"kind": "sink"}}}, "status.nodes.a has no type"),
-     ({"queries": {"a": 1}}, "status.queries.a is no object")],
+    [({"batches": "1"}, "batches: Input should be a valid integer"),
+     ({"nodes": []}, "nodes: Input should be a valid dictionary"),
+     ({"nodes": {"a": {"kind": "sink"}}}, "nodes.a.type: Field required"),
+     ({"queries": {"a": 1}}, "queries.a: Input should be a valid dictionary")],
 )  # fmt: skip
 def test_other_content_is_an_error(
     state: StateDirectory, changed: dict[str, Any], detail: str

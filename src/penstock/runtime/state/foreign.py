@@ -9,66 +9,31 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from penstock.core.errors import StateError
 from penstock.observe.snapshot import Snapshot
 
-_LATER = frozenset({
-    "batch_seconds", "batch_since", "began", "labels", "last_batch", "late_rows", "late_rows_exact",
-    "lost", "open_windows", "receivers", "retained", "retained_seconds", "side_outputs", "sink",
-    "started", "stopping", "watermarks", "without_event_time",
-})  # fmt: skip
-"""The keys of a snapshot that an earlier version may not have written."""
+
+@cache
+def _numbers() -> TypeAdapter[Snapshot]:
+    return TypeAdapter(Snapshot)
 
 
 def check_numbers(path: Path, content: Any) -> Snapshot | None:
     """Returns the metrics in a file. Raises StateError for other content."""
     if content is None:
         return None
-    found = _difference(content, Snapshot)
-    if found is not None:
-        raise _foreign(path, found)
+    try:
+        _numbers().validate_python(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the content"
+        raise _foreign(path, f"{place}: {first['msg']}") from None
     numbers: Snapshot = content
     return numbers
-
-
-def _difference(value: Any, kind: Any, place: str = "status") -> str | None:
-    """Returns the first place where a value is not of a type; None without one."""
-    if is_typeddict(kind):
-        if not isinstance(value, dict):
-            return f"{place} is no object"
-        for name, field in _fields(kind).items():
-            is_needed = name in kind.__required_keys__ and name not in _LATER
-            if name not in value and is_needed:
-                return f"{place} has no {name}"
-            if name in value and (found := _difference(value[name], field, f"{place}.{name}")):
-                return found
-        return None
-    if get_origin(kind) is dict:
-        if not isinstance(value, dict):
-            return f"{place} is no object"
-        parts = (_difference(each, get_args(kind)[1], f"{place}.{n}") for n, each in value.items())
-        return next((found for found in parts if found), None)
-    return None if _is_plain(value, kind) else f"{place} is of another type"
-
-
-def _is_plain(value: Any, kind: Any) -> bool:
-    """Returns whether a value is of a type, or of one of a union.
-
-    Numbers are of one type. A text may be missing, as the ID of a run that a user has started.
-    """
-    if kind is str and value is None:
-        return True
-    kinds = get_args(kind) if get_origin(kind) is UnionType else (kind,)
-    plain = {float if each is int else get_origin(each) or each for each in kinds}
-    return (float if type(value) is int else type(value)) in plain
-
-
-@cache
-def _fields(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def check_run(path: Path, content: Any) -> dict[str, Any] | None:
