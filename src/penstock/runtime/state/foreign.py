@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from penstock.core.errors import StateError
 from penstock.observe.snapshot import Snapshot
+from penstock.runtime.state.files import read_if_exists
 
 
 @cache
@@ -22,18 +23,20 @@ def _numbers() -> TypeAdapter[Snapshot]:
     return TypeAdapter(Snapshot)
 
 
-def check_numbers(path: Path, content: Any) -> Snapshot | None:
-    """Returns the metrics in a file. Raises StateError for other content."""
-    if content is None:
-        return None
+def read_numbers(path: Path) -> Snapshot | None:
+    """Returns the metrics in a file; None without the file. Raises StateError for other content.
+
+    Leaves out the keys of a later version.
+    """
     try:
-        _numbers().validate_python(content, strict=True)
+        text = read_if_exists(path)
+        return None if text is None else _numbers().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the content"
         raise _foreign(path, f"{place}: {first['msg']}") from None
-    numbers: Snapshot = content
-    return numbers
+    except UnicodeDecodeError as error:
+        raise _foreign(path, str(error)) from None
 
 
 def check_run(path: Path, content: Any) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from penstock.observe.snapshot import Snapshot
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.entries import HISTORY, RUN
 from penstock.runtime.state.files import Stamp, reading, stamp_of
-from penstock.runtime.state.foreign import check_numbers
+from penstock.runtime.state.foreign import read_numbers
 from penstock.runtime.state.lock import parse_owner, read_owner_text
 
 NUMBERS = "status.json"
@@ -107,8 +107,7 @@ class StatusReader:
         owner = self._current_owner()
         stamp = stamp_of(self._numbers_path)
         if stamp is None or stamp != self._numbers[0]:
-            numbers = check_numbers(self._numbers_path, self.state.read(NUMBERS))
-            self._numbers = stamp, numbers
+            self._numbers = stamp, read_numbers(self._numbers_path)
         numbers, modified = self._numbers[1], stamp[2] / 1e9 if stamp else 0.0
         runs = self._finished_runs(owner, stamp)
         if owner is not None and numbers and modified < _timestamp(owner.since):
