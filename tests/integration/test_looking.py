@@ -107,7 +107,7 @@ def test_dead_letters_are_listed_shown_replayed_and_removed(said: Said, shop: Pa
     assert bad["payload_hex"].startswith("ff")
     assert "payload in hex (3 B)\nff 2c 31" in said("dead", "show", "shop.yaml", bad["id"])[1]
     code, _, err = said("dead", "show", "shop.yaml", "")
-    assert code == 2 and "Write more characters of the id" in err
+    assert code == 2 and "expected the file of the pipeline and an id" in err
 
     code, out, _ = said("dead", "replay", "shop.yaml", "--node", "shares", "--dry-run")
     assert code == 0 and out.startswith("shop: 1 dead letter would be replayed")

@@ -10,6 +10,7 @@ from penstock.core.paths import LocatedPath
 from penstock.core.secret import Secret
 from penstock.sdk import Config, UserFile, UserPath
 from penstock.sdk.network.auth import Auth, PasswordAuth
+from penstock.sdk.network.identity import IdentityAuth
 from penstock.sdk.network.tls import TlsOption
 from penstock.transforms.steps.codec_config import Codec
 
@@ -94,7 +95,7 @@ class TableQuery(Config):
     """The URL of the database."""
     path: UserPath | None = None
     """The file of the database."""
-    auth: PasswordAuth | None = None
+    auth: IdentityAuth | None = None
     """The credentials."""
     tls: TlsOption = None
     """TLS of the connection, as the source of the database has it."""
@@ -253,7 +254,7 @@ class TargetTable(Config):
     """The file of the database."""
     table: str
     """The table."""
-    auth: PasswordAuth | None = None
+    auth: IdentityAuth | None = None
     """The credentials."""
     tls: TlsOption = None
     """TLS of the connection, as the source of the database has it."""
