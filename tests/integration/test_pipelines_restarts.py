@@ -1,15 +1,18 @@
-"""Whole pipelines over several runs: a directory that grows, and a pipeline that changes."""
+"""Whole pipelines over several runs: a directory that grows, a failing end, a changed pipeline."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import polars as pl
 import pytest
 from pipelines import Row, Workspace, assert_same_rows, at, dump
 
 from penstock.connectors import memory
-from penstock.core.errors import StateError
+from penstock.connectors.memory.sink import MemorySink
+from penstock.core.errors import Permanent, StateError
+from penstock.sdk import BatchId
 
 pytestmark = pytest.mark.spark
 
@@ -79,6 +82,50 @@ def test_a_directory_that_grows(workspace: Workspace) -> None:
     assert_same_rows(workspace.result("high_out"), high)
     assert_same_rows(workspace.result("means_out"), closed_windows(rows))
     assert workspace.dead_letters() == []
+
+
+BOUNDED = """
+sources:
+  readings:
+    type: files
+    path: readings/*.jsonl
+    max_files: 2
+    order: name
+    schema: id BIGINT, sensor STRING, value BIGINT, at TIMESTAMP
+    watermark: {column: at, delay: 100 days}
+transforms:
+  means:
+    type: sql
+    sql: |
+      SELECT window.start AS start, sensor, count(*) AS n, max(value) AS highest
+      FROM readings GROUP BY window(at, '5 minutes'), sensor
+sinks:
+  means_out: {type: memory, from: means}
+"""
+
+
+def test_a_run_that_fails_while_it_closes_windows(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run writes the windows of the rows that have been read, and reads no others."""
+    rows = readings(300, seed=23)
+    workspace.put_rows("readings", rows[:200], 3)
+    commit = MemorySink.commit
+
+    def fail_after_the_last_rows(sink: MemorySink, batch: BatchId, receipts: Any) -> None:
+        if batch.number == 2:
+            raise Permanent("the table is full", code="write-failed")
+        commit(sink, batch, receipts)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemorySink, "commit", fail_after_the_last_rows)
+        outcome = workspace.start(BOUNDED).wait(60)
+        assert outcome is not None and outcome.ending == "failed"
+    assert "means_out" not in memory.tables
+    workspace.put("readings/9.jsonl", map(dump, rows[200:]))
+    assert workspace.run(BOUNDED).ending == "complete"
+    windows = closed_windows([*rows[:200], {**rows[0], "at": at(10**6)}])
+    assert_same_rows(workspace.result("means_out"), windows)
 
 
 def test_a_changed_pipeline(workspace: Workspace) -> None:

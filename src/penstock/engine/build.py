@@ -274,7 +274,7 @@ class Builder(TableReader, Derivation):
                 frame = self._computed_event_time(node, watermark, frame, raw, query)
             elif watermark is not None:
                 check_event_time_column(node, frame.schema, watermark)
-                drops = self.sentinel_only or self.with_sentinel
+                drops = self.sentinel_only or self.with_sentinel or self.plan.closes_windows_at_once
                 frame = add_watermark(frame, watermark, drops_sentinel=drops)
                 self.watermark_ids[node.name] = watermark_id(frame)
         return frame

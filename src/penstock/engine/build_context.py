@@ -21,7 +21,8 @@ class BuildContext:
 
     `spool` is the directory of the dead letter files; None makes a bad record an error. With
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
-    the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
+    the sources append the sentinel row themselves, with `closes_windows` their readers append it
+    to the last batch. Without `report_dead_letters` bad records are
     dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
     operators, with `checks_joins` also below and above its joins, whose state may have only the
     `read_columns` of nodes downstream. `recomputed_for` is a parameter of the spools.
@@ -35,6 +36,7 @@ class BuildContext:
     spool: Path | None = None
     sentinel_only: bool = False
     with_sentinel: bool = False
+    closes_windows: bool = False
     report_dead_letters: bool = True
     checks_rows: bool = False
     checks_joins: bool = True

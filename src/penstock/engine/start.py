@@ -89,7 +89,8 @@ def start(
     checks_rows = builder.checks_rows or has_checks(checkpoint)
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     repeats = query.past_watermarks is not None
-    without_empty_batches = until == "complete" or (repeats and until != "closed")
+    stays_open = until == "complete" and not builder.closes_windows
+    without_empty_batches = stays_open or (repeats and until != "closed")
     wait = builder.plan.wait(query)
     if until == "stopped" and wait[0] is not None:
         prepare_gap(checkpoint)

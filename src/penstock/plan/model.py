@@ -173,6 +173,22 @@ class Plan:
         """The queries with state that a watermark closes."""
         return tuple(query for query in self.queries if self._has_windows(query))
 
+    @property
+    def closes_windows_at_once(self) -> bool:
+        """Whether the batch of the last rows can close all windows.
+
+        Another query of streams could fail after it, and another source could have rows left. A
+        transform that computes the event time does not pass the sentinel row on.
+        """
+        streams = [query for query in self.queries if not query.whole_input]
+        if len(streams) != 1 or streams[0].past_watermarks is not None or not self.bounded:
+            return False
+        nodes = [self.nodes[name] for name in streams[0].stream_nodes]
+        sources = [node for node in nodes if node.kind == "source"]
+        marked = [node for node in nodes if node.watermark is not None]
+        is_simple = len(sources) == 1 and marked == sources and not marked[0].computes_event_time
+        return is_simple and self._has_windows(streams[0])
+
     def _has_windows(self, query: Query) -> bool:
         nodes = [self.nodes[name] for name in query.stream_nodes]
         stateful = any(node.stateful for node in nodes)

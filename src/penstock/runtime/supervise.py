@@ -99,9 +99,10 @@ class Supervisor:
         try:
             self._recover()
             self._poll_receivers()
-            if not self.state.read("closing"):
+            closing = bool(self.state.read("closing"))
+            if not closing:
                 self._run_streams()
-            if self.until == "complete" and self._healthy:
+            if self.until == "complete" and self._healthy and (closing or not self._closes_at_once):
                 self._close_windows()
             if self.until == "complete" and self._healthy:
                 self._run_final_queries()
@@ -150,7 +151,7 @@ class Supervisor:
     def _run_phase(self, queries: Iterable[Query], until: Until) -> None:
         builder = Builder(
             self.plan, self.session, self.state.spool, sentinel_only=until == "closed",
-            analysis=self.analysis,
+            closes_windows=self._closes_at_once and until == "complete", analysis=self.analysis,
         )  # fmt: skip
         self.query_runs = [self.starts.run(builder, query, until) for query in queries]
         self.metrics.all_started = True
@@ -212,6 +213,11 @@ class Supervisor:
         """The sinks of the plan and its dead-letter sink."""
         dead_letter = self.plan.dead_letter
         return [*self.plan.of("sink"), *([] if dead_letter is None else [dead_letter])]
+
+    @property
+    def _closes_at_once(self) -> bool:
+        """Whether the queries of streams close their windows, without a start of their own."""
+        return self.until == "complete" and self.plan.closes_windows_at_once
 
     @property
     def _healthy(self) -> bool:

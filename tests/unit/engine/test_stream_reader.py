@@ -96,7 +96,31 @@ def test_a_query_ends_at_a_change_of_the_schema() -> None:
     assert error is not None and error.code == CHANGED_SCHEMA
 
 
-def reader_before_change(change: int | None) -> StreamReader:
+def test_the_last_batch_of_a_bounded_source_closes_windows() -> None:
+    made = reader_before_change(5, closes_windows=True)
+    made.prepareForTriggerAvailableNow()
+    offset: dict[str, Any] = {"n": 2}
+    offset = made.latestOffset(offset, None)  # type: ignore[arg-type]
+    assert offset == {"n": 5}
+    last = reader_before_change(None, closes_windows=True)
+    last.prepareForTriggerAvailableNow()
+    offset = last.latestOffset(offset, None)  # type: ignore[arg-type]
+    assert offset == {"n": 9, CLOSED: True}
+    assert last.latestOffset(offset, None) == offset  # type: ignore[arg-type]
+
+
+def test_a_source_without_further_records_closes_windows() -> None:
+    made = reader_before_change(None, closes_windows=True)
+    made.prepareForTriggerAvailableNow()
+    assert made.latestOffset({"n": 9}, None) == {"n": 9, CLOSED: True}  # type: ignore[arg-type]
+
+
+def test_no_record_is_read_after_the_sentinel_row() -> None:
+    offset = {"n": 7, CLOSED: True}
+    assert reader_before_change(None).latestOffset(offset, None) == offset  # type: ignore[arg-type]
+
+
+def reader_before_change(change: int | None, *, closes_windows: bool = False) -> StreamReader:
     """Returns a reader of a source with 9 records, whose schema changes."""
 
     def schema_change(start: dict[str, int], end: dict[str, int]) -> dict[str, int] | None:
@@ -108,6 +132,6 @@ def reader_before_change(change: int | None) -> StreamReader:
     )  # fmt: skip
     task: Any = SimpleNamespace(
         source=source, spool=SimpleNamespace(node="orders"), sentinel_only=False, gap=None,
-        whole_input=False, partition_idle=None, poll_timeout=0,
+        whole_input=False, partition_idle=None, poll_timeout=0, closes_windows=closes_windows,
     )  # fmt: skip
     return StreamReader(task)

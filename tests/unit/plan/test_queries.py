@@ -253,6 +253,18 @@ def test_windows_below_a_function_are_final_at_the_end(
     assert [each.whole_input for each in made.queries] == [whole_input]
 
 
+def test_the_last_batch_of_one_source_closes_windows(tmp_path: Path) -> None:
+    hourly, out = {"hourly": sql(HOURLY.format("orders"))}, {"out": memory("hourly")}
+    assert plan(tmp_path, hourly, out).closes_windows_at_once
+    other = {**hourly, "all": sql("SELECT id FROM orders")}
+    two_queries = plan(tmp_path, other, {**out, "all_out": memory("all")})
+    computed = {**SHIFT, "watermark": WATERMARK}
+    shifted = {"shift": computed, "hourly": sql(HOURLY.format("shift"))}
+    no_windows = plan(tmp_path, {"all": other["all"]}, {"out": memory("all")})
+    others = [two_queries, no_windows, plan(tmp_path, shifted, out, {"orders": NO_WATERMARK})]
+    assert [each.closes_windows_at_once for each in others] == [False] * 3
+
+
 @pytest.mark.parametrize("sink", [memory("hourly"), upserts("hourly")], ids=["append", "update"])
 def test_a_function_does_not_keep_the_watermark_of_endless_input(
     tmp_path: Path, sink: dict[str, Any]

@@ -41,7 +41,8 @@ class SourceTask:
 
     `rows` has the columns for Spark: the source's columns, then the metadata columns under the
     names of the pipeline. With `sentinel_only` the source returns only the sentinel row, whose
-    column `event_time` closes all windows. With `commits` Spark commits offsets to the source when
+    column `event_time` closes all windows. With `closes_windows` this row is part of the last
+    batch of a bounded source. With `commits` Spark commits offsets to the source when
     the next batch begins; a pipeline commits offsets itself (`runtime.acknowledge`). Rows and
     columns outside `pushdown` may be omitted. With `null_unused_columns` such columns are null, for
     plans whose dead letters do not need whole rows. An idle source is polled for up to
@@ -60,6 +61,7 @@ class SourceTask:
     spool: Spool
     event_time: str | None = None
     sentinel_only: bool = False
+    closes_windows: bool = False
     commits: bool = False
     pushdown: Pushdown = EVERYTHING
     null_unused_columns: bool = False

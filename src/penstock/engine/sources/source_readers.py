@@ -78,8 +78,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if self.task.sentinel_only:
             return {**start, CLOSED: True}
-        if start.get(WHOLE):
+        if start.get(WHOLE) or start.get(CLOSED):
             return start
+        end = self._next_offset(start)
+        reached = source_offset(end) in (self._snapshot, source_offset(start))
+        return {**end, CLOSED: True} if self.task.closes_windows and reached else end
+
+    def _next_offset(self, start: dict[str, Any]) -> dict[str, Any]:
         offset = source_offset(start)
         if self._until_snapshot and self._snapshot is not None:
             end = self._snapshot

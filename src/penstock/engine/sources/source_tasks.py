@@ -45,6 +45,7 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
     return SourceTask(
         typed, rows, metadata, context.make_spool(node, query, "decode"),
         watermark.column if watermark else None, context.sentinel_only,
+        closes_windows=context.closes_windows,
         poll_timeout=_poll_timeout(context, query), latest_time=_latest_time(context, node),
         whole_input=query.whole_input,
         checkpoint=None if context.checkpoint is None else str(context.checkpoint),

@@ -25,7 +25,7 @@ Batch = tuple[int, Mapping[str, Offset], int]
 class PastBatches:
     """The committed batches of a query, as far as its offset log still has them.
 
-    `closed` is set if the sentinel row has closed all windows after these batches.
+    `closed` is set if the sentinel row has closed all windows with or after the last batch.
     """
 
     batches: tuple[Batch, ...]
@@ -74,9 +74,8 @@ def read_past_batches(state: StateDirectory, query: Query) -> PastBatches:
         if committed is None or number > (0 if query.whole_input else committed):
             break
         offsets = log.end_offsets(number)
-        if any(offset.get(CLOSED) for offset in offsets.values()):
-            closed = True
-        else:
-            ends = {name: source_offset(offset) for name, offset in offsets.items()}
+        ends = {name: source_offset(offset) for name, offset in offsets.items()}
+        closed = any(offset.get(CLOSED) for offset in offsets.values())
+        if not closed or (batches and batches[-1][1] != ends):
             batches.append((number, ends, log.watermark(number)))
     return PastBatches(tuple(batches), closed)
