@@ -12,7 +12,7 @@ from penstock.core.location import Location
 from penstock.plan.functions.model import Function
 from penstock.plan.node import Node
 from penstock.plan.state_location import StateLocation
-from penstock.sdk import Capability, SideOutput
+from penstock.sdk import Capability, ReplayableSource, SideOutput
 from penstock.spec.models import PipelineSpec
 from penstock.spec.node_models import BatchOptions, SinkSpec
 from penstock.spec.source_map import locate_error
@@ -178,7 +178,8 @@ class Plan:
         """Whether the batch of the last rows can close all windows.
 
         Another query of streams could fail after it, and another source could have rows left. A
-        transform that computes the event time does not pass the sentinel row on.
+        transform that computes the event time does not pass the sentinel row on, and the watermarks
+        of partitions do not include it.
         """
         streams = [query for query in self.queries if not query.whole_input]
         if len(streams) != 1 or streams[0].past_watermarks is not None or not self.bounded:
@@ -186,8 +187,11 @@ class Plan:
         nodes = [self.nodes[name] for name in streams[0].stream_nodes]
         sources = [node for node in nodes if node.kind == "source"]
         marked = [node for node in nodes if node.watermark is not None]
-        is_simple = len(sources) == 1 and marked == sources and not marked[0].computes_event_time
-        return is_simple and self._has_windows(streams[0])
+        if len(sources) != 1 or marked != sources or marked[0].computes_event_time:
+            return False
+        source = marked[0].source
+        has_partitions = isinstance(source, ReplayableSource) and source.partitioned
+        return self._has_windows(streams[0]) and not has_partitions
 
     def _has_windows(self, query: Query) -> bool:
         nodes = [self.nodes[name] for name in query.stream_nodes]

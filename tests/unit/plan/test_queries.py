@@ -253,9 +253,14 @@ def test_windows_below_a_function_are_final_at_the_end(
     assert [each.whole_input for each in made.queries] == [whole_input]
 
 
-def test_the_last_batch_of_one_source_closes_windows(tmp_path: Path) -> None:
+def test_the_last_batch_of_one_source_closes_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hourly, out = {"hourly": sql(HOURLY.format("orders"))}, {"out": memory("hourly")}
-    assert plan(tmp_path, hourly, out).closes_windows_at_once
+    one_source = plan(tmp_path, hourly, out)
+    assert one_source.closes_windows_at_once
+    monkeypatch.setattr(one_source.nodes["orders"].source, "partitioned", True)
+    assert not one_source.closes_windows_at_once
     other = {**hourly, "all": sql("SELECT id FROM orders")}
     two_queries = plan(tmp_path, other, {**out, "all_out": memory("all")})
     computed = {**SHIFT, "watermark": WATERMARK}
