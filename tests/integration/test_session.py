@@ -413,6 +413,7 @@ def test_a_running_spark_is_reused_on_request(penstock_spark: SparkSession) -> N
 def test_the_code_of_many_plans_is_generated_once(penstock_spark: SparkSession) -> None:
     session = penstock_spark.newSession()
     session.conf.set("spark.sql.codegen.wholeStage", "true")
+    session.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
     java: Any = session._jvm
     compiled = java.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
 
