@@ -12,33 +12,17 @@ from penstock.core.units import byte_count
 
 QUICK = "-XX:TieredStopAtLevel=1"
 """Only the C1 compiler, which is faster in a run of seconds."""
-_PROFILED = (
+LATE = (
     "-XX:Tier3InvocationThreshold=1000",
     "-XX:Tier3MinInvocationThreshold=500",
     "-XX:Tier3CompileThreshold=10000",
     "-XX:Tier3BackEdgeThreshold=100000",
-)
-"""The C1 compiler after five times the calls of Java's default."""
-LATE = (
-    *_PROFILED,
     "-XX:Tier4InvocationThreshold=200000",
     "-XX:Tier4MinInvocationThreshold=100000",
     "-XX:Tier4CompileThreshold=500000",
     "-XX:Tier4BackEdgeThreshold=5000000",
 )
 """The C2 compiler only after millions of rows."""
-HOT = (
-    *_PROFILED,
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
-"""The C2 compiler after ten times the calls of Java's default.
-
-It compiles the code of rows as before, and leaves out most of the code that plans a batch: in the
-first minutes of an updating query that took 40 % of Java's CPU.
-"""
 _STACK = "16m"
 """The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
 _SMALL_HEAP = 4 * 2**30

@@ -24,7 +24,6 @@ from penstock.core.units import byte_count
 from penstock.engine.spark_session.classcache import ClassCache
 from penstock.engine.spark_session.descriptors import require_descriptors
 from penstock.engine.spark_session.java_flags import (
-    HOT,
     LATE,
     QUICK,
     heap_flags,
@@ -44,9 +43,9 @@ Length = Literal["seconds", "minutes", "endless"]
 _COMPILERS: dict[Length, tuple[str, ...]] = {
     "seconds": (QUICK, "-XX:ReservedCodeCacheSize=240m"),
     "minutes": LATE,
-    "endless": HOT,
+    "endless": (),
 }
-"""Only the C1 compiler; C2 after millions of rows; C2 for the code of rows.
+"""Only the C1 compiler; C2 after millions of rows; the defaults of Java.
 
 With C1 alone Java reserves 48 MiB for compiled code. Hundreds of queries fill them, and each full
 collection frees a little: queries then take five times the CPU.
