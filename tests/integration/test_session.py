@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -406,3 +407,22 @@ def test_a_running_spark_is_reused_on_request(penstock_spark: SparkSession) -> N
         pass
     assert caught.value.code == "session-running"
     assert penstock_spark.range(3).count() == 3, "the running session is not closed"
+
+
+@pytest.mark.spark
+def test_the_code_of_many_plans_is_generated_once(penstock_spark: SparkSession) -> None:
+    session = penstock_spark.newSession()
+    session.conf.set("spark.sql.codegen.wholeStage", "true")
+    session.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+    java: Any = session._jvm
+    compiled = java.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+
+    def plan() -> int:
+        before = int(compiled.getCount())
+        for number in range(200):
+            frame: Any = session.range(1).selectExpr(f"id + {number} AS number")._jdf
+            frame.queryExecution().toRdd()
+        return int(compiled.getCount()) - before
+
+    assert plan() >= 200
+    assert plan() == 0

@@ -48,10 +48,10 @@ class Counting(UpdatingBatch):
     counts: list[int] = field(default_factory=list)
 
     def affected_rows(
-        self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
+        self, operator: str, inputs: Sequence[Input], *, replaces: bool = False, joins: bool = False
     ) -> AffectedFrame:
         self.counts += [self._catalyst.frame(each.changes.plan).count() for each in inputs]
-        return super().affected_rows(operator, inputs, replaces=replaces)
+        return super().affected_rows(operator, inputs, replaces=replaces, joins=joins)
 
 
 def shuffles(frame: DataFrame) -> int:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from penstock.engine.updating.rows import (
@@ -23,13 +24,13 @@ from penstock.engine.updating.rows import (
 Row = tuple[int, str]
 
 
-def changes(rows: list[tuple[Row, int]], order: int = 0, time: int = 0) -> pa.Table:
-    """Returns changes of rows (key, value) with weights."""
+def changes(rows: list[tuple[Row, int]], order: int = 0, time: int = 0, side: int = 0) -> pa.Table:
+    """Returns changes of rows (key, value) of a side with weights."""
     return pa.table({
         KEY: pa.array([key for (key, _), _ in rows], pa.int64()),
-        HASH_1: pa.array([hash(row) for row, _ in rows], pa.int64()),
-        HASH_2: pa.array([hash((7, row)) for row, _ in rows], pa.int64()),
-        SIDE: pa.array([0] * len(rows), pa.int64()),
+        HASH_1: pa.array([hash((side, row)) for row, _ in rows], pa.int64()),
+        HASH_2: pa.array([hash((7, side, row)) for row, _ in rows], pa.int64()),
+        SIDE: pa.array([side] * len(rows), pa.int64()),
         WEIGHT: pa.array([weight for _, weight in rows], pa.int64()),
         ORDER: pa.array(range(order, order + len(rows)), pa.int64()),
         TIME: pa.array([time] * len(rows), pa.int64()),
@@ -69,6 +70,73 @@ def test_rows_of_touched_keys_before_and_after_random_changes(seed: int) -> None
     stored = count(table, table.column(WEIGHT).to_pylist())
     assert stored == Counter({row: n for row, n in expected.items() if n})
     assert table.num_rows == len(stored)
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("seed", range(5))
+def test_changes_of_a_join_of_random_changes(seed: int) -> None:
+    chance = random.Random(seed)
+    state, sides = RowState(), (Counter[Row](), Counter[Row]())
+    for number in range(60):
+        before = joined(*sides)
+        batches = []
+        for side in chance.choice(((0,), (1,), (0, 1))):
+            rows = [(chance.randrange(6), chance.choice("abc")) for _ in range(chance.randrange(9))]
+            held = [row for row, weight in sides[side].items() for _ in range(weight)]
+            gone = chance.sample(held, min(len(held), chance.randrange(4)))
+            weighted = [*((row, 1) for row in rows), *((row, -1) for row in gone)]
+            for row, weight in weighted:
+                sides[side][row] += weight
+            batches.append(changes(weighted, order=number * 100 + side * 50, side=side))
+        batch = pa.concat_tables(batches)
+        affected = state.affected_rows(batch, joins=True)
+        state.add(batch)
+        found = affected.rows.append_column("n", pa.array(affected.before.clip(0)))
+        found = found.append_column("m", pa.array(affected.after.clip(0)))
+        left, right = (found.filter(pc.equal(found.column(SIDE), side)) for side in (0, 1))
+        left_before, left_after = weights(left, "n"), weights(left, "m")
+        right_before, right_after = weights(right, "n"), weights(right, "m")
+        expected = joined(*sides)
+        expected.subtract(before)
+        difference = joined(less(left_after, left_before), right_after)
+        difference.update(joined(left_before, less(right_after, right_before)))
+        assert {k: n for k, n in difference.items() if n} == {
+            k: n for k, n in expected.items() if n
+        }
+
+
+def weights(rows: pa.Table, name: str) -> Counter[Row]:
+    return count(rows, rows.column(name).to_pylist())
+
+
+def less(rows: Counter[Row], others: Counter[Row]) -> Counter[Row]:
+    """Returns the difference of the weights, which may be negative."""
+    difference = rows.copy()
+    difference.subtract(others)
+    return difference
+
+
+def joined(left: Counter[Row], right: Counter[Row]) -> Counter[tuple[Row, Row]]:
+    """Returns the pairs of rows with the same key."""
+    pairs = Counter[tuple[Row, Row]]()
+    for row, weight in left.items():
+        for other, times in right.items():
+            if row[0] == other[0]:
+                pairs[row, other] += weight * times
+    return pairs
+
+
+def test_a_join_reads_the_stored_rows_of_the_other_side_only() -> None:
+    state = RowState()
+    state.add(changes([((1, "auction"), 1)]))
+    state.add(changes([((1, "bid"), 1), ((1, "first"), 1), ((2, "bid"), 1)], side=1))
+    affected = state.affected_rows(
+        changes([((1, "last"), 1), ((1, "first"), -1)], order=10, side=1), joins=True
+    )
+    assert affected.rows.column("value").to_pylist() == ["auction", "first", "last"]
+    assert (affected.before.tolist(), affected.after.tolist()) == ([1, 1, 0], [1, 0, 1])
+    affected = state.affected_rows(changes([((1, "auction"), -1)]), joins=True)
+    assert sorted(affected.rows.column("value").to_pylist()) == ["auction", "bid", "first"]
 
 
 @pytest.mark.slow

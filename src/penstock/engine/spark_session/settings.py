@@ -27,6 +27,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.sql.streaming.pollingDelay": "50ms",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -44,7 +45,9 @@ SETTINGS: Mapping[str, str] = {
 """Settings for every master. State uses Spark's in-memory provider by default. Checkpoints are in
 the state directory, a path in which a rename is atomic. Errors name the place in the pipeline, not
 the call of a DataFrame, whose stack Spark would read for each column. Rows that a batch keeps are
-read once or twice, so that their compression costs more CPU than it saves.
+read once or twice, so that their compression costs more CPU than it saves. A batch of an updating
+query runs about a hundred generated classes, the default size of their cache: each batch would
+compile half of them again, and Java their methods.
 
 A row may exhaust the stack or the memory of its task, as `repeat` or a regular expression can. This
 is an error of the task, and does not end the JVM.

@@ -176,9 +176,9 @@ class UpdatingBatch:
         return catalyst.frame(catalyst.project(rows.plan, [*attributes, rows.weight]))
 
     def affected_rows(
-        self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
+        self, operator: str, inputs: Sequence[Input], *, replaces: bool = False, joins: bool = False
     ) -> AffectedFrame:
-        """Returns the rows of the keys that changes affect.
+        """Returns the rows of the keys that changes affect; with `joins` those of an inner join.
 
         With `replaces` columns may be added to a state: its rows have nulls in them. Raises
         StateError if the state has other columns.
@@ -191,7 +191,7 @@ class UpdatingBatch:
         ]
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         expiry = self._expiry(inputs, replaces=replaces)
-        task = UpdateState(files, self.number, self.time, expiry, replaces)
+        task = UpdateState(files, self.number, self.time, expiry, replaces, joins)
         had_state = operator in self.version.chains
         affected = affected_rows(self._catalyst, inputs, task, self.buckets, had_state=had_state)
         self._add(operator, files, affected.step)

@@ -249,8 +249,9 @@ class IncrementalPlan:
         left_key = scala_items(found.get()._2()) if found.isDefined() else []
         right_key = scala_items(found.get()._3()) if found.isDefined() else []
         inputs = [Input(left, left_key), Input(right, right_key)]
-        affected = self._state.affected_rows(self._operator(), inputs)
-        if kind not in ("Cross", "Inner"):
+        is_inner = kind in ("Cross", "Inner")
+        affected = self._state.affected_rows(self._operator(), inputs, joins=is_inner)
+        if not is_inner:
             return self._difference(plan, plan, affected)
         changed = [affected.changes(side) for side in (0, 1)]
         new_left = self._over(plan, [changed[0], Weighted(affected.rows(1, AFTER), None)])

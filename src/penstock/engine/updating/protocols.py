@@ -32,8 +32,10 @@ class State(Protocol):
     def is_empty(self) -> bool:
         """Whether no batch was computed before."""
 
-    def affected_rows(self, operator: str, inputs: Sequence[Input]) -> AffectedFrame:
-        """Returns the rows of the keys that changes affect."""
+    def affected_rows(
+        self, operator: str, inputs: Sequence[Input], *, joins: bool = False
+    ) -> AffectedFrame:
+        """Returns the rows of the keys that changes affect; with `joins` those of an inner join."""
 
     def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
         """Returns the changes of an aggregate that accumulates."""

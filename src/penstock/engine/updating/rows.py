@@ -71,10 +71,13 @@ class RowState:
         """The number of bytes of the stored rows."""
         return sum(chunk.nbytes for chunk in self.chunks)
 
-    def affected_rows(self, changes: pa.Table) -> AffectedRows:
-        """Returns the rows of all keys of the changes, without adding the changes."""
+    def affected_rows(self, changes: pa.Table, *, joins: bool = False) -> AffectedRows:
+        """Returns the rows of all keys of the changes, without adding the changes.
+
+        With `joins` unchanged rows are left out, unless the other side of their key has changes.
+        """
         keys = np.unique(_numbers(changes, KEY))
-        stored = self.find(keys)
+        stored = self._joined(changes) if joins else self.find(keys)
         parts = [
             *(
                 _with_weights(rows, _numbers(rows, WEIGHT), _numbers(rows, WEIGHT))
@@ -89,6 +92,12 @@ class RowState:
     def find(self, keys: Numbers) -> list[pa.Table]:
         """Returns the rows of keys, which are sorted, in each chunk."""
         return [_find(chunk, keys) for chunk in self.chunks]
+
+    def _joined(self, changes: pa.Table) -> list[pa.Table]:
+        """Returns the rows that changes of one side are joined with, and those that they change."""
+        keys, sides = _numbers(changes, KEY), _numbers(changes, SIDE)
+        other = [np.unique(keys[sides != side]) for side in (0, 1)]
+        return [_find_joined(chunk, np.unique(keys), other, changes) for chunk in self.chunks]
 
     def expired(self, limit: int, changes: pa.Table, sides: Sequence[int]) -> pa.Table:
         """Returns changes that retract the rows of the keys whose rows are all before a time.
@@ -172,13 +181,34 @@ def _consolidate(rows: pa.Table, weights: Sequence[str]) -> pa.Table:
 
 def _find(chunk: pa.Table, keys: Numbers) -> pa.Table:
     """Returns the rows of a chunk with one of the keys, which are sorted."""
+    return chunk.take(pa.array(_places(chunk, keys)))
+
+
+def _find_joined(
+    chunk: pa.Table, keys: Numbers, other: Sequence[Numbers], changes: pa.Table
+) -> pa.Table:
+    """Returns the rows of a chunk whose other side has changes, and those that may be changed.
+
+    `other` are the keys with changes of the other side, by side.
+    """
+    places = _places(chunk, keys)
+    found = chunk.select([KEY, HASH_1, SIDE]).take(pa.array(places))
+    key, side = _numbers(found, KEY), _numbers(found, SIDE)
+    chosen = np.isin(_numbers(found, HASH_1), _numbers(changes, HASH_1))
+    for number, changed in enumerate(other):
+        chosen |= (side == number) & np.isin(key, changed)
+    return chunk.take(pa.array(places[chosen]))
+
+
+def _places(chunk: pa.Table, keys: Numbers) -> Numbers:
+    """Returns the places of the rows of a chunk with one of the keys, which are sorted."""
     stored = _numbers(chunk, KEY)
     start, stop = np.searchsorted(stored, keys, "left"), np.searchsorted(stored, keys, "right")
     counts = stop - start
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    index = np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(start, counts)
-    return chunk.take(pa.array(index))
+    places: Numbers = np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(start, counts)
+    return places
 
 
 def _with_weights(rows: pa.Table, before: Numbers, after: Numbers) -> pa.Table:

@@ -62,7 +62,8 @@ class UpdateState:
     `PHASE`, `SIDE` and the columns with values, a row for each occurrence, in the order of arrival.
 
     `time` is the time of the batch in milliseconds. With `replaces` a change is the new row of its
-    key, or with a negative weight its delete.
+    key, or with a negative weight its delete. With `joins` the output lacks unchanged rows of a key
+    without changes of the other side: no change of an inner join has them.
     """
 
     files: BucketFiles
@@ -70,6 +71,7 @@ class UpdateState:
     time: int
     expiry: Expiry | None = None
     replaces: bool = False
+    joins: bool = False
 
     @property
     def removes(self) -> bool:
@@ -117,7 +119,7 @@ class UpdateState:
             changes = pa.concat_tables([changes, expired])
         if not changes.num_rows:
             return None
-        affected = state.affected_rows(changes)
+        affected = state.affected_rows(changes, joins=self.joins)
         state.add(changes)
         added = np.count_nonzero(affected.after) - np.count_nonzero(affected.before)
         self.files.save(bucket, state, changes, int(added))
