@@ -63,7 +63,7 @@ def postgres(*, port: Port = 5432) -> None:
 
 @app.command(help=f"{MariaDb.title}, with the database `shop` of the user `penstock`.")
 def mariadb(*, port: Port = 3306) -> None:
-    """Runs a database whose binary log has what `changes: true` needs. The password is `penstock`."""
+    """Runs a database with a binary log of whole rows. The password is `penstock`."""
     _run(
         port,
         lambda: MariaDb(port, "penstock", "penstock", "shop"),
