@@ -19,6 +19,7 @@ from servers.clickhouse import DATABASE, PASSWORD, USER, ClickHouse
 from servers.ferretdb import FerretDb
 from servers.influxdb import Influxdb
 from servers.kafka import VERSION, Kafka
+from servers.mariadb import MariaDb
 from servers.opensearch import Opensearch
 from servers.postgres import Postgres
 from servers.server import Server
@@ -56,6 +57,17 @@ def postgres(*, port: Port = 5432) -> None:
         port,
         lambda: Postgres(port, "penstock", "penstock", "shop"),
         f"{Postgres.title} is ready, with url: postgresql://127.0.0.1:{port}/shop "
+        "and auth: {username: penstock, password: penstock}",
+    )
+
+
+@app.command(help=f"{MariaDb.title}, with the database `shop` of the user `penstock`.")
+def mariadb(*, port: Port = 3306) -> None:
+    """Runs a database with a binary log of whole rows. The password is `penstock`."""
+    _run(
+        port,
+        lambda: MariaDb(port, "penstock", "penstock", "shop"),
+        f"{MariaDb.title} is ready, with url: mysql://127.0.0.1:{port}/shop "
         "and auth: {username: penstock, password: penstock}",
     )
 

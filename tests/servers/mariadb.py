@@ -33,7 +33,7 @@ _SETTINGS = {
 
 
 class MariaDb(Server):
-    """The server, with DATABASE, and USER with PASSWORD, who may create databases.
+    """The server, with a database, and a user who may create others.
 
     It has TLS with a certificate of the authority `ca`, for clients that ask for it.
     """
@@ -41,6 +41,13 @@ class MariaDb(Server):
     name = "mariadb"
     title = "MariaDB 10.11 (Debian 12)"
     settings: Mapping[str, str] = {}
+
+    def __init__(
+        self, port: int | None = None, user: str = USER, password: str = PASSWORD,
+        database: str = DATABASE,
+    ) -> None:  # fmt: skip
+        super().__init__(port)
+        self.user, self.password, self.database = user, password, database
 
     def command(self) -> Sequence[str]:
         """Creates the data directory at the first start."""
@@ -67,9 +74,10 @@ class MariaDb(Server):
     def ready(self) -> None:
         """Connects, and creates the user and the database at the first start."""
         with self.client("root", "", "") as client, client.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS `{DATABASE}`")
-            cursor.execute(f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'")
-            cursor.execute(f"GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION")
+            user = f"'{self.user}'@'%'"
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS `{self.database}`")
+            cursor.execute(f"CREATE USER IF NOT EXISTS {user} IDENTIFIED BY '{self.password}'")
+            cursor.execute(f"GRANT ALL ON *.* TO {user} WITH GRANT OPTION")
 
     @property
     def login(self) -> dict[str, Any]:

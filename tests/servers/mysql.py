@@ -10,7 +10,7 @@ from pathlib import Path
 
 from servers.certificates import Authority
 from servers.install import installed, program, run
-from servers.mariadb import DATABASE, PASSWORD, USER, MariaDb
+from servers.mariadb import MariaDb
 
 _SUITE, _PACKAGE = "sid", "mysql-server-core"
 _LIBRARIES = Path("usr", "lib", "x86_64-linux-gnu")
@@ -71,13 +71,6 @@ class MySql(MariaDb):
             "ssl-cert": str(self._certificate), "ssl-key": str(self._certificate),
         }  # fmt: skip
         return [*_start(home), *(f"--{name}={value}" for name, value in settings.items())]
-
-    def ready(self) -> None:
-        """Connects, and creates the user and the database at the first start."""
-        with self.client("root", "", "") as client, client.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS `{DATABASE}`")
-            cursor.execute(f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'")
-            cursor.execute(f"GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION")
 
 
 def _start(home: Path) -> list[str]:

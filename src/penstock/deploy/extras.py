@@ -24,6 +24,9 @@ def extras(plan: Plan) -> list[str]:
     for node in nodes:
         if isinstance(node.component, Source | Sink) and node.component.format is not None:
             found.add(node.component.format.extra)
+        auth = getattr(node.component.config, "auth", None)
+        if getattr(auth, "identity", None) == "aws":
+            found.add("aws")
         found |= {EXTRA for url in _urls(node.component) if is_cloud(url)}
     if plan.location.url is not None:
         found.add("object_state")

@@ -44,7 +44,23 @@ COLUMNS = pa.schema([("id", pa.int64()), ("who", pa.string())])
         ),
         ({"url": "mongodb://db.example"}, "url", "expected a database: mongodb://HOST/DATABASE"),
         ({"collection": "a$b"}, "collection", "expected the name of a collection, without $"),
-        ({"auth": {"username": "a"}}, "auth", "expected username and password"),
+        ({"auth": {"username": "a"}}, "auth", "expected username and password, or identity"),
+        ({"auth": {"identity": "azure"}}, "auth", "identity: azure requires audience"),
+        (
+            {"auth": {"identity": "aws", "audience": "a"}},
+            "auth",
+            "identity: aws has no audience",
+        ),
+        (
+            {"auth": {"identity": "google", "audience": "a", "client_id": "c"}},
+            "auth",
+            "client_id requires identity: azure",
+        ),
+        (
+            {"auth": {"identity": "aws", "database": "shop"}},
+            "auth",
+            "database requires username and password",
+        ),
         (
             {"tls": {"certificate": "a.pem", "key": "b.pem"}},
             "tls",

@@ -19,6 +19,15 @@ sinks:
 """
 
 
+def test_the_extra_of_the_identity_of_aws(tmp_path: Path) -> None:
+    auth = "{username: u, identity: aws}"
+    target = f"type: postgres, from: orders, url: postgresql://h/d, table: t, auth: {auth}"
+    text = PIPELINE.replace("STATE", "states").replace("SOURCE", "more")
+    first, _, _ = text.partition("  out:")
+    (tmp_path / "shop.yaml").write_text(f"{first}  out: {{{target}}}\n")
+    assert extras(app.plan(tmp_path / "shop.yaml", env={})) == ["aws", "postgres"]
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [

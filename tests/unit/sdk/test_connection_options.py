@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.pulsar import PulsarSource
 from penstock.sdk import Retry, StartAt
 from penstock.sdk.columns.template import KeyTemplate
@@ -103,3 +104,12 @@ def test_credentials_for_a_second_address(
     found = [*unencrypted_credentials(config)]
     assert [each.option for each in found] == routes
     assert all(str(each.hint).startswith("Use https:// in url.") for each in found)
+
+
+def test_the_token_of_an_identity_without_tls() -> None:
+    options = {"url": "mysql://db.example.com/shop", "table": "t"}
+    auth = {"username": "u", "identity": "azure"}
+    config = MysqlSource.config_type.model_validate({**options, "auth": auth})
+    assert [each.option for each in unencrypted_credentials(config)] == [("auth",)]
+    config = MysqlSource.config_type.model_validate({**options, "auth": auth, "tls": True})
+    assert not [*unencrypted_credentials(config)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from penstock.core.known_secrets import remember_secret
 from penstock.core.paths import require_permitted
@@ -14,7 +15,7 @@ from penstock.sdk import PositiveDuration, Secret
 from penstock.sdk.database import DatabaseSinkConfig, RangesConfig
 from penstock.sdk.database.config import CONNECT_SECONDS
 from penstock.sdk.java import Jars
-from penstock.sdk.network.auth import PasswordAuth
+from penstock.sdk.network.identity import IdentityAuth
 from penstock.sdk.properties import Properties
 
 _USER_IN_URL = re.compile(
@@ -35,6 +36,9 @@ _FILE = re.compile(
 )
 _AUTO_SERVER = re.compile(r";\s*AUTO_SERVER\s*=\s*TRUE", re.IGNORECASE)
 _NATIVE_ONLY = frozenset({"duckdb", "sqlite"})
+_ONE_HOST = re.compile(r"jdbc:\w+://(?P<host>[^/:,?;]+)(?::(?P<port>\d+))?(?:[/?;]|$)")
+_DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
+"""The ports of the systems that accept a token as a password."""
 _CREDENTIALS = frozenset({"user", "username", "password"})
 
 
@@ -44,8 +48,9 @@ class ConnectionConfig(Jars):
     driver: str | None = None
     """The class of the driver, such as `oracle.jdbc.OracleDriver`. By default the one that the jars
     declare for `url`."""
-    auth: PasswordAuth | None = None
-    """The credentials: the properties `user` and `password` of the driver."""
+    auth: IdentityAuth | None = None
+    """The credentials: the properties `user` and `password` of the driver. `identity` is for
+    PostgreSQL, MySQL and MariaDB, whose URL has one host."""
     properties: Properties = {}
     """Other properties of the driver, such as `ssl`."""
     timeout: PositiveDuration = 300.0
@@ -83,6 +88,14 @@ class ConnectionConfig(Jars):
                 raise ValueError(f"{name} is set by the option auth")
         return properties
 
+    @model_validator(mode="after")
+    def _check_identity(self) -> Self:
+        has_identity = self.auth is not None and self.auth.identity is not None
+        if has_identity and (self.system not in _DEFAULT_PORTS or not _ONE_HOST.match(self.url)):
+            systems = ", ".join(sorted(_DEFAULT_PORTS))
+            raise ValueError(f"auth.identity requires jdbc:SYSTEM://HOST of one of {systems}")
+        return self
+
     @property
     def system(self) -> str:
         """The name of the system in the URL, such as `postgresql`."""
@@ -104,12 +117,20 @@ class ConnectionConfig(Jars):
         return bool(_EMBEDDED.match(self.url)) and not _AUTO_SERVER.search(self.url)
 
     def driver_properties(self) -> Mapping[str, str]:
-        """Returns the properties of the driver."""
+        """Returns the properties of the driver. Raises Transient or Permanent without a token."""
         auth = self.auth
         found = {name: value.reveal() for name, value in self.properties.items()}
-        if auth is not None and auth.username is not None and auth.password is not None:
-            found |= {"user": auth.username, "password": auth.password.reveal()}
+        if auth is not None:
+            password = auth.password_for(*self._host_and_port())
+            found |= {"user": str(auth.username), "password": str(password)}
         return found
+
+    def _host_and_port(self) -> tuple[str, int]:
+        """Returns the address for which a token is signed."""
+        found = _ONE_HOST.match(self.url)
+        if found is None:
+            return "", 0
+        return found["host"], int(found["port"] or _DEFAULT_PORTS.get(self.system, 0))
 
 
 class JdbcSourceConfig(ConnectionConfig, RangesConfig):

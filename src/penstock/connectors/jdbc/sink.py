@@ -28,7 +28,8 @@ class JdbcSink(DatabaseSink[JdbcSinkConfig]):
 
     The database must have transactions. Tested with H2, HSQLDB, Derby and PostgreSQL. MySQL, Oracle
     and SQL Server have dialects of their own, and other systems are expected to know standard SQL.
-    Oracle stores an empty text as null.
+    Oracle stores an empty text as null. For upserts a table of MySQL or MariaDB must not have
+    another unique index beside the primary key.
 
     ```yaml
     type: jdbc
@@ -61,6 +62,10 @@ class JdbcSink(DatabaseSink[JdbcSinkConfig]):
 
     def connect(self) -> JdbcConnection:
         return JdbcConnection(self.config)
+
+    def check_table(self, connection: Connection) -> None:
+        if self.mode == "upsert" and self.dialect.upsert_clause == "on_duplicate_key":
+            self.check_other_keys(connection.unique_keys(self.table))
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger, which another sink may create at the same time."""

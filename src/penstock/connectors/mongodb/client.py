@@ -8,6 +8,7 @@ from datetime import date, datetime, time
 from functools import cache
 from typing import Any
 
+from penstock.connectors.mongodb.auth import auth_options
 from penstock.connectors.mongodb.config import SRV, ConnectionConfig
 from penstock.connectors.mongodb.errors import translate_errors
 from penstock.core.errors import OptionError, Permanent
@@ -20,7 +21,8 @@ from penstock.sdk.database.errors import ServerErrors
 def create_client(config: ConnectionConfig) -> Any:
     """Returns a client, which connects when it is used.
 
-    Raises Permanent for wrong files of TLS, and Transient without a response of the DNS.
+    Raises Permanent for wrong files of TLS, Transient without a response of the DNS, and
+    MissingExtra.
     """
     import pymongo
     from dns.exception import DNSException
@@ -29,11 +31,7 @@ def create_client(config: ConnectionConfig) -> Any:
     auth, tls = config.auth, config.tls_settings
     options: dict[str, Any] = {}
     if auth is not None:
-        options |= {
-            "username": auth.username,
-            "password": revealed(auth.password),
-            "authSource": auth.database,
-        }
+        options |= auth_options(auth)
     if tls is not None:
         tls.check_files()
         options |= {

@@ -19,10 +19,34 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class MongodbAuth(PasswordAuth):
-    """A user name and a password (SCRAM)."""
+    """A user name and a password (SCRAM), or the identity that the machine has in its cloud."""
 
+    alternatives = (("username", "password"), ("identity",))
+    requires = {"audience": "identity", "client_id": "identity"}
+
+    identity: Literal["aws", "azure", "google"] | None = None
+    """The cloud whose identity logs in, in place of a user: the IAM role of AWS (`MONGODB-AWS`), or
+    the managed identity or workload identity of Azure, or the service account of Google Cloud
+    (`MONGODB-OIDC`). The server must support the mechanism, as MongoDB Atlas does. AWS requires the
+    extra `aws`."""
+    audience: Name | None = None
+    """The audience of the tokens that the server accepts, with `identity` of Azure (the URI of the
+    application) and Google Cloud."""
+    client_id: str | None = None
+    """The client ID of a user-assigned identity, with `identity: azure`."""
     database: Name = "admin"
     """The database that has the user."""
+
+    @model_validator(mode="after")
+    def _check_identity(self) -> Self:
+        if (self.audience is None) == (self.identity in ("azure", "google")):
+            expected = "requires" if self.audience is None else "has no"
+            raise ValueError(f"identity: {self.identity} {expected} audience")
+        if self.client_id is not None and self.identity != "azure":
+            raise ValueError("client_id requires identity: azure")
+        if self.identity is not None and "database" in self.model_fields_set:
+            raise ValueError("database requires username and password")
+        return self
 
 
 class ConnectionConfig(ServerConfig):

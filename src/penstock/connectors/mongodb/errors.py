@@ -14,7 +14,7 @@ from penstock.core.errors import ConnectError, Rejected
 from penstock.sdk.database.errors import UNREACHABLE, ServerErrors, at_limit
 from penstock.sdk.network.tls import is_lost_connection
 
-_AUTHENTICATION = frozenset({11, 18, 8000})
+_AUTHENTICATION = frozenset({11, 18, 334, 8000})
 _AUTHORIZATION = frozenset({13, 31})
 _TRANSIENT = frozenset(
     {
@@ -27,6 +27,8 @@ _TRANSIENT = frozenset(
 limits of load."""
 _ATLAS, _QUOTA = 8000, "space quota"
 """The code of all errors of Atlas, and the text of the one for its disk space."""
+_AWS_CLIENT = "(pymongo-auth-aws version"
+"""The end of errors of the client without credentials of AWS, which have no code."""
 _HINTS = {
     50: "Set timeout, or a smaller max_records.",
     371: "End the block of writes: db.adminCommand({setUserWriteBlockMode: 1, global: false}).",
@@ -90,7 +92,7 @@ def concern_error(found: Mapping[str, Any], config: ConnectionConfig) -> Connect
 def _by_code(code: int | None, reason: str, errors: ServerErrors) -> ConnectError:
     if code == _ATLAS and _QUOTA in reason:
         return errors.busy(reason, "Free disk space of the cluster.")
-    if code in _AUTHENTICATION:
+    if code in _AUTHENTICATION or _AWS_CLIENT in reason:
         return errors.authentication(reason)
     if code in _AUTHORIZATION:
         return errors.authorization(reason, "Grant the user the role read or readWrite.")

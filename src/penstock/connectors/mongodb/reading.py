@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import datetime
 from typing import Any
@@ -73,15 +74,20 @@ class Reader:
         The first and the last document in the order of a field have values of one kind only if all
         documents have, since MongoDB sorts values by their kinds. Raises Permanent.
         """
-        values = []
-        for field in fields:
-            ends = [self.first([{"$sort": {field: order}}, {"$limit": 1}]) for order in (1, -1)]
-            found = [each.get(field) for each in ends if each is not None]
-            if len(found) < len(ends):
-                return ()
-            self.kind(field, found)
-            values.append(found[-1])
-        return tuple(values)
+        orders = [(field, order) for field in fields for order in (1, -1)]
+        # Without an index each lookup reads the whole collection.
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            ends = [each for each in pool.map(self._end, orders) if each is not None]
+        if len(ends) < len(orders):
+            return ()
+        values = [each.get(field) for each, (field, _) in zip(ends, orders, strict=True)]
+        for place, field in enumerate(fields):
+            self.kind(field, values[2 * place : 2 * place + 2])
+        return tuple(values[1::2])
+
+    def _end(self, order: tuple[str, int]) -> Document | None:
+        """Returns the first document in an order."""
+        return self.first([{"$sort": dict([order])}, {"$limit": 1}])
 
     def sample_columns(self) -> pa.Schema | None:
         """Returns the columns of the first documents; None without documents."""

@@ -10,7 +10,6 @@ from penstock.connectors.mysql.privileges import check_privileges
 from penstock.connectors.mysql.types import DIALECT
 from penstock.connectors.mysql.writing import WritingConnection
 from penstock.core.errors import Permanent
-from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection
 from penstock.sdk.database.conflicts import ConflictSink
 from penstock.sdk.database.ledger import OF_LEDGER
@@ -30,7 +29,8 @@ class MysqlSink(ConflictSink[MysqlSinkConfig]):
 
     The server must be MySQL 8.0.17, MariaDB 10.3 or later, and the table must have an engine with
     transactions, such as InnoDB. For upserts it must not have another unique index beside the
-    primary key, since MySQL would replace the row that this index finds.
+    primary key, since MySQL would replace the row that this index finds: the run ends with
+    `other-unique-index` before it writes a row.
 
     A new table compares text by its characters, also upper and lower case and trailing spaces. Text
     and binary columns of its primary key are VARCHAR(255) and VARBINARY(255). TIMESTAMP columns are
@@ -75,17 +75,4 @@ class MysqlSink(ConflictSink[MysqlSinkConfig]):
                 hint=f"Run ALTER TABLE {connection.dialect.table(self.table)} ENGINE=InnoDB.",
             )
         if self.mode == "upsert":
-            self._check_other_indexes(connection)
-
-    def _check_other_indexes(self, connection: MysqlConnection) -> None:
-        """Checks that a row of the table is found by the primary key only."""
-        key = {*map(fold, self.primary_key)}
-        for name, columns in connection.unique_indexes(self.table).items():
-            if not key <= {fold(column) for column in columns if column is not None}:
-                raise Permanent(
-                    f'the table "{self.table}" has the unique index "{name}" beside the primary '
-                    f"key {', '.join(self.primary_key)}, and an upsert may replace a row that this "
-                    "index finds",
-                    code="other-unique-index",
-                    hint="Drop the index, or set primary_key to its columns.",
-                )
+            self.check_other_keys(connection.unique_indexes(self.table).values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -122,6 +122,24 @@ class TableSink(Sink[T], Generic[T]):
                 hint=f"Run CREATE UNIQUE INDEX {dialect.quote(name)} ON "
                 f"{dialect.table(self.table)} ({dialect.quote_all(self.primary_key)}).",
             )
+
+    def check_other_keys(self, names: Iterable[Sequence[str | None]]) -> None:
+        """Checks that an upsert finds a row of the table by the primary key only.
+
+        For a system whose statement replaces the row that any unique index finds. `names` are the
+        columns of the indexes, with None for an expression.
+        """
+        key = {*map(fold, self.primary_key)}
+        for columns in names:
+            if not key <= {fold(column) for column in columns if column}:
+                shown = ", ".join(column or "an expression" for column in columns)
+                raise Permanent(
+                    f'the table "{self.table}" has a unique index on {shown} beside the primary '
+                    f"key {', '.join(self.primary_key)}, and an upsert may replace a row that this "
+                    "index finds",
+                    code="other-unique-index",
+                    hint="Drop the index, or set primary_key to its columns.",
+                )
 
     def open(self) -> Connection:
         return self.connect()

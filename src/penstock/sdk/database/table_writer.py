@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import RecordError
 from penstock.sdk.bisect_failures import bisect_failures
+from penstock.sdk.columns.names import fold
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.names import TableName
 from penstock.sdk.keys import split_null_keys
@@ -65,7 +66,27 @@ class TableWriter(Writer):
         keys = rows.select(list(self._key))
         failures += self._apply(self._delete, keys, _indexes(pc.and_(has_key, deleted)))
         kept = _indexes(pc.and_(has_key, pc.invert(deleted)))
-        return [*failures, *self._apply(self._upsert, rows, kept)]
+        return [*failures, *self._upsert_all(rows, kept)]
+
+    def _upsert_all(self, rows: pa.RecordBatch, index: pa.Array) -> list[Failure]:
+        """Upserts the rows of an index in an order that the other unique keys of the table allow.
+
+        A row may have a value that the table has until a later row of the batch is written. So
+        rejected rows are tried again after the others, as long as one of them is accepted.
+        """
+        failures = list(self._apply(self._upsert, rows, index))
+        tried = len(index)
+        while 0 < len(failures) < tried and self._has_other_keys():
+            tried = len(failures)
+            again = pa.array(sorted(failure.index for failure in failures), pa.int64())
+            failures = list(self._apply(self._upsert, rows, again))
+        return failures
+
+    def _has_other_keys(self) -> bool:
+        """Returns whether the table has a unique key beside that of the rows."""
+        key = {*map(fold, self._key)}
+        keys = self._connection.unique_keys(self._table)
+        return any({*map(fold, names)} != key for names in keys)
 
     def commit(self) -> Receipt:
         self._connection.commit()

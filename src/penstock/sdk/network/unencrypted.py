@@ -69,8 +69,10 @@ def _warning(scheme: str, host: str, *route: str | int) -> OptionError:
 
 
 def _has_secret(auth: Any) -> bool:
-    return isinstance(auth, Config) and any(
-        isinstance(getattr(auth, name), Secret) for name in type(auth).model_fields
+    """Returns whether credentials are sent: a secret, or a token of the identity of the machine."""
+    return isinstance(auth, Config) and (
+        getattr(auth, "identity", None) is not None
+        or any(isinstance(getattr(auth, name), Secret) for name in type(auth).model_fields)
     )
 
 
