@@ -72,14 +72,16 @@ class TableWriter(Writer):
         """Upserts the rows of an index in an order that the other unique keys of the table allow.
 
         A row may have a value that the table has until a later row of the batch is written. So
-        rejected rows are tried again after the others, as long as one of them is accepted.
+        rejected rows are tried again after the others, as long as one of them is accepted: the last
+        one first, since each may wait for the one after it.
         """
         failures = list(self._apply(self._upsert, rows, index))
-        tried = len(index)
+        tried, descending = len(index), True
         while 0 < len(failures) < tried and self._has_other_keys():
             tried = len(failures)
-            again = pa.array(sorted(failure.index for failure in failures), pa.int64())
-            failures = list(self._apply(self._upsert, rows, again))
+            again = sorted((failure.index for failure in failures), reverse=descending)
+            failures = list(self._apply(self._upsert, rows, pa.array(again, pa.int64())))
+            descending = not descending
         return failures
 
     def _has_other_keys(self) -> bool:
