@@ -58,6 +58,7 @@ class Supervised:
         self._cancelled_at: float | None = None
         self._failures = Failures()
         self._wished_at: str | None = None
+        self._wish: tuple[str, str | None] | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
         self.status: Status | None = None
@@ -93,9 +94,10 @@ class Supervised:
 
         Raises StateError if the state directory cannot be read.
         """
-        is_new_wish = pipeline.wished_at != self._wished_at
-        is_confirmed = is_new_wish and self._wished_at is not None and pipeline.wish == "running"
-        if is_new_wish:
+        wish = pipeline.wish, pipeline.wished_at
+        is_confirmed = self._wish not in (None, wish) and pipeline.wish == "running"
+        self._wish = wish
+        if pipeline.wished_at != self._wished_at:
             self._wished_at = pipeline.wished_at
             self._failures, self._error = Failures(), None
         if entry is None or entry.state is None:
