@@ -21,11 +21,13 @@ from server_console import Console, OpenConsole
 from web_console import listening, log_in, serious_findings, type_text
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, ViewportSize
 
     from penstock.server.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.usefixtures("built_console")]
+PHONE: ViewportSize = {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -49,8 +51,12 @@ class Tutorial:
         self.page.get_by_role(role, name=words, exact=exact).click()  # type: ignore[arg-type]
 
     def picture(self, name: str) -> None:
-        """Checks the accessibility of the page, and takes its picture if that is wished."""
+        """Checks the accessibility and the width of the page, and takes its picture if wished."""
         self.findings += serious_findings(self.page)
+        self.page.set_viewport_size(PHONE)
+        wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, f"{name} is {wide} pixels too wide for a phone"
+        self.page.set_viewport_size(DESKTOP)
         self.pictures.remove(name)
         file = DOCS / "images" / f"console-tutorial-{name}.png"
         if os.environ.get("PENSTOCK_UPDATE_PICTURES") == "1":

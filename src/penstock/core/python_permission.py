@@ -13,6 +13,8 @@ from penstock.core.location import Location
 from penstock.core.permission_errors import not_permitted
 
 VARIABLE = "PENSTOCK_NO_PYTHON"
+SERVER_FUNCTIONS = "PENSTOCK_FUNCTIONS"
+"""The variable with the directory of the functions that `penstock serve` keeps."""
 CODE = "python-rejected"
 HINT = "use SQL or another transform, or ask the operator to permit Python"
 

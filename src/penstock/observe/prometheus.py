@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -17,9 +17,11 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from penstock.observe.metrics import Metrics
 from penstock.observe.progress import DURATIONS
 from penstock.observe.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from penstock.observe.metrics import Metrics
 
 BOUNDS = (*(str(bound) for bound in DURATIONS), "+Inf")
 _PIPELINE = ("pipeline",)

@@ -14,7 +14,7 @@ from typing import Any
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
 from penstock.core.plugins import BrokenPlugin, broken, entry_points, failing_place, package_of
-from penstock.core.python_permission import python_permitted, refusal
+from penstock.core.python_permission import SERVER_FUNCTIONS, python_permitted, refusal
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.model import Function
 from penstock.sdk import registry
@@ -28,8 +28,6 @@ from penstock.spec.source_map import Route
 from penstock.spec.validate import Pipeline
 
 _DECORATOR = re.compile(r"@\s*(?:\w+\.)?(?:udf|udaf|udtf)\b")
-SERVER_FUNCTIONS = "PENSTOCK_FUNCTIONS"
-"""The variable with the directory of the functions that `penstock serve` keeps."""
 GROUP = "penstock.functions"
 """The entry points of functions for SQL: the name of the function, and `module:function`."""
 

@@ -29,6 +29,7 @@ class CatalogEntry:
     """The facts of a pipeline file. `state` is the state directory; None for an invalid file.
 
     `connections` are the profiles of the server that it uses. `share` is the name of its share.
+    `stored` is whether the state is in an object store, whose lease allows one run.
     `digest` is the SHA-256 of the text. `text` is None for a file that cannot be read.
     """
 
@@ -42,6 +43,7 @@ class CatalogEntry:
     bounded: bool | None = None
     connections: Sequence[str] = ()
     share: str | None = None
+    stored: bool = False
     errors: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[Mapping[str, Any]] = ()
     digest: str = ""

@@ -19,8 +19,8 @@ from penstock.core.files.private_files import create_directory
 from penstock.core.log import Log
 from penstock.core.path_permission import VARIABLE as PERMITTED_PATHS
 from penstock.core.path_permission import setting_of
+from penstock.core.python_permission import SERVER_FUNCTIONS
 from penstock.core.python_permission import VARIABLE as NO_PYTHON
-from penstock.plan.plugins import SERVER_FUNCTIONS
 from penstock.runtime.event_log import EventLog
 from penstock.server.alerts.delivery import Delivery
 from penstock.server.alerts.watcher import Watcher

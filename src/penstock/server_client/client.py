@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
@@ -28,6 +29,7 @@ from penstock.server_client.answers import (
     read_error,
     read_pipeline,
 )
+from penstock.server_client.event_stream import EVENTS, read_events
 
 TIMEOUT = 30.0
 CHECK_TIMEOUT = 180.0
@@ -158,6 +160,23 @@ class ServerClient:
         found: list[dict[str, Any]] = self._get(f"pipelines/{id}/logs?{query}")
         return found
 
+    def tap(
+        self, id: str, node: str, rows: int, seconds: float
+    ) -> Generator[dict[str, Any], None, None]:
+        """Yields the answers of a tap on a node of a running pipeline, for some seconds.
+
+        An answer has `opened`, or `columns` and `rows` of a batch, or `missed` with the reason for
+        which a batch has none. Raises Transient if the server ends before.
+        """
+        query = urlencode({"node": node, "rows": rows})
+        with closing(self._events(f"pipelines/{id}/tap?{query}", seconds)) as events:
+            for name, content in events:
+                if name == "failed":
+                    status = content["status"]
+                    raise_all(read_error(facts, status) for facts in content["errors"])
+                if name != "age":
+                    yield content
+
     def get_facts(self, path: str, **query: Any) -> Any:
         """Returns the answer to a GET of a path below `/api/v1`, as JSON."""
         given = urlencode({name: value for name, value in query.items() if value is not None})
@@ -180,8 +199,15 @@ class ServerClient:
         self, method: str, path: str, body: Any, draft: Draft | None, timeout: float
     ) -> Any:  # fmt: skip
         deadline = time.monotonic() + timeout
-        try:
+        with self._reached(timeout):
             status, content = self._exchange(method, path, body, timeout, deadline)
+        return self._content(status, content, draft)
+
+    @contextmanager
+    def _reached(self, timeout: float, failure: str = "could not reach") -> Iterator[None]:
+        """Raises the errors of a connection as those of the server."""
+        try:
+            yield
         except TimeoutError:
             raise Transient(
                 f"the server {self._url.netloc} did not answer within {timeout:.0f} s",
@@ -194,28 +220,45 @@ class ServerClient:
             ) from error  # fmt: skip
         except (OSError, HTTPException) as error:
             raise Transient(
-                f"could not reach the server {self._url.netloc}", code="unreachable",
+                f"{failure} the server {self._url.netloc}", code="unreachable",
                 detail=str(error) or type(error).__name__,
                 hint="Start it with penstock serve, or correct --server or PENSTOCK_SERVER.",
             ) from error  # fmt: skip
-        return self._content(status, content, draft)
 
     def _exchange(
         self, method: str, path: str, body: Any, timeout: float, deadline: float
     ) -> tuple[int, bytes]:
+        with closing(self._connection(timeout)) as connection:
+            self._send(connection, method, path, body)
+            response = connection.getresponse()
+            return response.status, _read(response, deadline)
+
+    def _connection(self, timeout: float) -> HTTPConnection:
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        connection = kind(self._url.hostname or "", self._url.port, timeout=timeout)
+        return kind(self._url.hostname or "", self._url.port, timeout=timeout)
+
+    def _send(self, connection: HTTPConnection, method: str, path: str, body: Any) -> None:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         text = None
         if body is not None:
             headers["Content-Type"] = "application/json"
             text = json.dumps(body).encode()
-        try:
-            connection.request(method, f"{self._url.path.rstrip('/')}/api/v1/{path}", text, headers)
-            response = connection.getresponse()
-            return response.status, _read(response, deadline)
-        finally:
-            connection.close()
+        connection.request(method, f"{self._url.path.rstrip('/')}/api/v1/{path}", text, headers)
+
+    def _events(self, path: str, seconds: float) -> Generator[tuple[str, Any], None, None]:
+        """Yields the names and contents of server-sent events, for some seconds."""
+        deadline = time.monotonic() + seconds
+        with closing(self._connection(self._timeout)) as connection:
+            with self._reached(self._timeout):
+                self._send(connection, "GET", path, None)
+                socket, response = connection.sock, connection.getresponse()
+                if response.status != 200:
+                    content = _read(response, time.monotonic() + self._timeout)
+                    self._content(response.status, content, None)
+            if response.headers.get_content_type() != EVENTS:
+                raise self._no_penstock(response.status)
+            with self._reached(self._timeout, "the connection was lost to"):
+                yield from read_events(response, socket, deadline, self._timeout)
 
     def _content(self, status: int, content: bytes, draft: Draft | None) -> Any:
         try:

@@ -10,10 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.openapi.utils import get_openapi
 
 from penstock.core.version import __version__
-from penstock.sdk import registry
-from penstock.sdk.describe import describe_all
 from penstock.server.api.security import Viewer
-from penstock.spec.schema import json_schema
 
 router = APIRouter(tags=["components"])
 
@@ -47,9 +44,14 @@ def show_version(user: Viewer) -> dict[str, str]:
 
 @cache
 def _components() -> dict[str, list[dict[str, Any]]]:
+    from penstock.sdk.describe import describe_all
+
     return {f"{kind}s": [asdict(each) for each in types] for kind, types in describe_all().items()}
 
 
 @cache
 def _schema() -> dict[str, Any]:
+    from penstock.sdk import registry
+    from penstock.spec.schema import json_schema
+
     return json_schema(registry.schemas())

@@ -51,7 +51,8 @@ async def _events(tap: Tap, streams: Streams) -> AsyncIterator[str]:
             try:
                 answers = await run_in_threadpool(tap.poll)
             except PenstockError as error:
-                yield event("failed", {"errors": to_dicts(error)})
+                status = error.policy.http_status
+                yield event("failed", {"errors": to_dicts(error), "status": status})
                 return
             for answer in answers:
                 kind = next(name for name in ("rows", "missed", "opened") if name in answer)

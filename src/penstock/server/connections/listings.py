@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from penstock.core.errors import MissingExtra, PlanError
-from penstock.sdk import registry
-from penstock.sdk.database.listing import ListedSource
-from penstock.sdk.messages.listing import ListedTopics
 
 
 def listed_options(type_: str) -> list[str]:
     """Returns `table`, or options such as `topic`; none for a type without such a source."""
+    from penstock.sdk import registry
+    from penstock.sdk.database.listing import ListedSource
+    from penstock.sdk.messages.listing import ListedTopics
+
     try:
         component = registry.find("source", type_)
     except (PlanError, MissingExtra):

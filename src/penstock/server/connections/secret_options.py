@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import PlanError
 from penstock.core.secret import redact_urls
 from penstock.core.text import did_you_mean
-from penstock.sdk import registry
-from penstock.sdk.registry import Kind
+
+if TYPE_CHECKING:
+    from penstock.sdk.registry import Kind
 
 SET: Mapping[str, bool] = {"set": True}
 """The place of a secret in answers. In a request it keeps the secret."""
@@ -27,6 +28,8 @@ Options = dict[str, Any]
 @cache
 def schemas(type_: str) -> Mapping[Kind, Schema]:
     """Returns the JSON Schemas of a type, as source and as sink. Raises PlanError without both."""
+    from penstock.sdk import registry
+
     found: dict[Kind, Schema] = {}
     for kind in KINDS:
         if type_ in registry.types(kind):

@@ -74,7 +74,11 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Runs a block in one transaction. Raises StateError for a failure or a conflict."""
+        """Runs a block in one transaction.
+
+        Raises StateError for a failure, a conflict, and without the lease of the store.
+        """
+        self.lease.require()
         try:
             with self._transaction() as connection:
                 yield connection
@@ -84,8 +88,11 @@ class Database:
     def changes_of(self, tables: Iterable[str]) -> int:
         """Returns a number that increases after each change of tables by this process.
 
-        It also increases when the lease is taken again, since another server may have had it.
+        It also increases when the lease is taken again, since another server may have had it, and
+        with each call while it is lost.
         """
+        if self.lease.is_lost:
+            self._count_change(_ANY)
         return (
             self.lease.times_taken
             + self._changes[_ANY]
@@ -124,7 +131,11 @@ class Database:
         return next(iter(self.rows(statement)), None)
 
     def execute(self, statement: Any) -> int:
-        """Executes a statement in a transaction of its own. Returns the number of changed rows."""
+        """Executes a statement in a transaction of its own. Returns the number of changed rows.
+
+        Raises StateError as `transaction` does.
+        """
+        self.lease.require()
         try:
             with self._transaction() as connection:
                 return connection.execute(statement).rowcount

@@ -37,11 +37,27 @@ class Lease:
         self._engine = engine
         self._connection: Connection | None = None
         self._lock = threading.Lock()
+        self._lost: StateError | None = None
         self.times_taken = 0
+
+    @property
+    def is_of_one_machine(self) -> bool:
+        """Whether all servers of the store are on the machine that has it."""
+        return self._engine.dialect.name != "postgresql"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the last `check` has found the lease lost."""
+        return self._lost is not None
+
+    def require(self) -> None:
+        """Raises StateError if the last `check` has found the lease lost. Does not wait."""
+        if (lost := self._lost) is not None:
+            raise StateError(lost.message, code=lost.code, detail=lost.detail, hint=lost.hint)
 
     def take(self) -> None:
         """Takes the lease. Raises StateError if another server has it, and errors of SQLAlchemy."""
-        if self._engine.dialect.name != "postgresql":
+        if self.is_of_one_machine:
             return
         with self._lock:
             owner = self._take()
@@ -53,28 +69,34 @@ class Lease:
 
     def check(self) -> None:
         """Raises StateError without the lease. A lease that a lost session had is taken again."""
-        if self._engine.dialect.name != "postgresql":
+        if self.is_of_one_machine:
             return
+        self._lost = self._check()
+        self.require()
+
+    def _check(self) -> StateError | None:
+        """Returns the error of a lease that is lost, and could not be taken again."""
         with self._lock:
             try:
                 if self._connection is not None:
                     self._connection.exec_driver_sql("SELECT 1")
-                    return
+                    return None
             except SQLAlchemyError:
                 self._drop()
             try:
                 owner = self._take()
             except SQLAlchemyError as error:
-                raise StateError(
+                return StateError(
                     "the lease of the store is lost: its database does not answer",
                     code="lease-lost", detail=str(getattr(error, "orig", None) or error),
                     hint="Restart the database of the store. Runs continue meanwhile.",
-                ) from error  # fmt: skip
-        if owner is not None:
-            raise StateError(
-                f"another server has the lease of the store: {owner}", code="lease-lost",
-                hint="Stop one of the two servers.",
-            )  # fmt: skip
+                )  # fmt: skip
+        if owner is None:
+            return None
+        return StateError(
+            f"another server has the lease of the store: {owner}", code="lease-lost",
+            hint="Repeat the request there, or stop one of the two servers.",
+        )  # fmt: skip
 
     def release(self) -> None:
         """Releases the lease."""

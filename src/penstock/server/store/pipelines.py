@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,6 +85,12 @@ class Start:
     pid: int | None
     identity: str | None
     ended: bool = False
+    host: str | None = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether a server on another machine has started the run."""
+        return self.host not in (None, socket.gethostname())
 
 
 class Pipelines:
@@ -203,7 +210,7 @@ class Pipelines:
         return _version(row)
 
     def begin_start(self, id: str, run: str, version: int | None, author: str) -> bool:
-        """Records that a run is about to start, which fulfils the wish.
+        """Records that a run is about to start, which fulfils the wish. Earlier ones have ended.
 
         Returns False, and records nothing, if the wish is now that the pipeline is stopped.
         """
@@ -212,8 +219,11 @@ class Pipelines:
             fulfilled = update(PIPELINES).where(wished).values(wish="running")
             if not connection.execute(fulfilled).rowcount:
                 return False
+            earlier = (STARTS.c.pipeline == id) & ~STARTS.c.ended
+            connection.execute(update(STARTS).where(earlier).values(ended=True))
             connection.execute(insert(STARTS).values(
-                run=run, pipeline=id, version=version, time=now(), author=author
+                run=run, pipeline=id, version=version, time=now(), author=author,
+                host=None if self._database.lease.is_of_one_machine else socket.gethostname(),
             ))  # fmt: skip
         return True
 

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-LAYOUT = 3
+LAYOUT = 4
 """Version of the tables; `upgrade.py` has the steps between versions."""
 
 STORE = Table("store", METADATA, Column("layout", Integer, nullable=False))
@@ -66,9 +66,11 @@ STARTS = Table(
     Column("pid", Integer),
     Column("identity", String),
     Column("ended", Boolean, nullable=False, default=False),
+    Column("host", String),
 )
 """The starts of runs by the server. `identity` is that of the process (`core.process_identity`).
-`ended` is whether the server has acted on the end of the run."""
+`ended` is whether the server has acted on the end of the run. `host` is the name of its machine, if
+the store is not on it."""
 
 USERS = Table(
     "users",

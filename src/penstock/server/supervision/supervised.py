@@ -24,6 +24,7 @@ from penstock.server.supervision.restart_policy import Failures
 from penstock.server.supervision.run_log import last_error
 from penstock.server.supervision.run_process import Launcher, RunProcess, new_run_id
 from penstock.server.supervision.shared_runs import SharedRun
+from penstock.server.supervision.starts_elsewhere import is_found, reason_of
 
 START_SECONDS = 120.0
 """The time within which a started run must lock its state directory."""
@@ -49,13 +50,15 @@ class Supervised:
     ) -> None:
         self._pipelines, self._launcher, self._log = pipelines, launcher, log
         self._process: RunProcess | SharedRun | None = None
-        if adopted is not None:
+        self._elsewhere = adopted if adopted is not None and adopted.is_elsewhere else None
+        if adopted is not None and self._elsewhere is None:
             self._process = launcher.adopt(adopted)
         self._started_at = time.monotonic()
         self._has_lock = self._requested_stop = False
         self._cancelled_at: float | None = None
         self._failures = Failures()
         self._wished_at: str | None = None
+        self._wish: tuple[str, str | None] | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
         self.status: Status | None = None
@@ -91,6 +94,9 @@ class Supervised:
 
         Raises StateError if the state directory cannot be read.
         """
+        wish = pipeline.wish, pipeline.wished_at
+        is_confirmed = self._wish not in (None, wish) and pipeline.wish == "running"
+        self._wish = wish
         if pipeline.wished_at != self._wished_at:
             self._wished_at = pipeline.wished_at
             self._failures, self._error = Failures(), None
@@ -101,13 +107,19 @@ class Supervised:
             self._reader = StatusReader(StateDirectory(entry.state))
         status = self.status = self._reader.read()
         due = False
+        if self._elsewhere is not None:
+            if is_found(self._elsewhere, status):
+                self._process, self._elsewhere = self._launcher.adopt(self._elsewhere), None
+            elif entry.stored or is_confirmed:
+                self._pipelines.end_start(self._elsewhere.run)
+                self._elsewhere = None
         if status.owner is not None:
             self._compare_run(pipeline, entry.state, status)
         elif self._process is not None and self._process.alive:
             self._limit_start()
         elif self._process is not None or self._has_lock:
             self._end(pipeline, status)
-        else:
+        elif self._elsewhere is None:
             due = pipeline.wish != "stopped" and time.monotonic() >= self._failures.next_start
         self.health = self._health(pipeline, entry, status)
         return due
@@ -236,6 +248,8 @@ class Supervised:
             return found
         if self._process is not None:
             return Health("starting", pipeline.wished_at)
+        if self._elsewhere is not None:
+            return Health("unknown", self._elsewhere.time, reason_of(self._elsewhere))
         if pipeline.failure is not None:
             return Health.from_json(pipeline.failure)
         if self._failures.times:

@@ -38,6 +38,7 @@ class Supervisor:
         self._closed, self._due = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._loop, name="supervisor", daemon=True)
         self._next_refresh = 0.0
+        self._leases_taken = lease.times_taken
         self._errors: dict[str, str] = {}
         self.ready = False
         """Whether all pipelines have been compared once."""
@@ -75,6 +76,9 @@ class Supervisor:
         Raises StateError without the lease of the store.
         """
         self._lease.check()
+        if self._leases_taken != self._lease.times_taken:
+            self._supervised = {}  # another server may have started runs meanwhile
+            self._leases_taken = self._lease.times_taken
         self._launcher.hosts.remove_ended()
         known = {pipeline.id: pipeline for pipeline in self._pipelines.all()}
         for id in self._supervised.keys() - known.keys():

@@ -24,7 +24,8 @@ PROCESS_BYTES = 3 << 30
 JAVA_BYTES = 8 << 30
 """The data of Java, which reserves a large stack for each thread and uses little of it.
 
-Java uses half of `PROCESS_BYTES`. After forty previews its stacks reserve more than all of them.
+Java uses half of `PROCESS_BYTES`. Two pools of Spark, for the removal of blocks, have up to 100
+threads each, and are full after some fifteen previews. With their stacks Java reserves 5 GB.
 """
 WORKER_BYTES = 5 << 30
 """The memory of all processes of a worker, at most half of that of the machine."""

@@ -49,6 +49,7 @@ def _facts_of(plan: Plan) -> Facts:
     return {
         "name": plan.name, "state": str(plan.state), "bounded": plan.bounded,
         "connections": used_profiles(plan.pipeline), "share": plan.spec.runtime.share,
+        "stored": plan.location.url is not None,
         "nodes": [asdict(node) for node in explanation.nodes],
         "queries": [asdict(query) for query in explanation.queries],
         "warnings": [each for warning in plan.warnings for each in to_dicts(warning)],

@@ -9,15 +9,16 @@ from pathlib import Path
 from penstock.core.errors import SpecError, ValidationErrors
 from penstock.core.location import Location
 from penstock.spec.documents.files import read_text
-from penstock.spec.documents.reading import complete, parsed
 from penstock.spec.front_end import SCRIPT_SUFFIX, DocumentFrontEnd
 from penstock.spec.parsed import Overrides, ParsedPipeline
-from penstock.spec.script.document import parse_valid_part
 from penstock.spec.tree.document import Document
 
 
 class ScriptFrontEnd(DocumentFrontEnd):
-    """The front end of SQL scripts. Scripts add to other files, and replace nothing in them."""
+    """The front end of SQL scripts. It imports their reading on use.
+
+    Scripts add to other files, and replace nothing in them.
+    """
 
     has_queries_without_sources = True
     hints = {
@@ -32,6 +33,8 @@ class ScriptFrontEnd(DocumentFrontEnd):
 
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
+        from penstock.spec.script.document import parse_valid_part
+
         return parse_valid_part(read_text(Path(path), where), path, Path(path).absolute().parent)
 
 
@@ -42,6 +45,9 @@ def read_script(
 
     Messages use `name` as the name of the file. Errors are in the result.
     """
+    from penstock.spec.documents.reading import complete, parsed
+    from penstock.spec.script.document import parse_valid_part
+
     try:
         script = parse_valid_part(text, name, Path.cwd())
     except (SpecError, ValidationErrors) as error:

@@ -8,9 +8,6 @@ from pathlib import Path
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.spec.dialects.arkflow.pipeline import to_pipeline
-from penstock.spec.dialects.arkflow.references import with_references
-from penstock.spec.dialects.arkflow.toml import read_toml
 from penstock.spec.dialects.options.reading import Findings
 from penstock.spec.documents.files import read_text
 from penstock.spec.front_end import DocumentFrontEnd
@@ -29,7 +26,7 @@ _MISSING = MissingParts(others=True)
 
 
 class ArkflowFrontEnd(DocumentFrontEnd):
-    """The front end of ArkFlow's files."""
+    """The front end of ArkFlow's files. It imports their reading on use."""
 
     hints = {
         "sources": "add a stream with an input under streams",
@@ -53,6 +50,10 @@ class ArkflowFrontEnd(DocumentFrontEnd):
 
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
+        from penstock.spec.dialects.arkflow.pipeline import to_pipeline
+        from penstock.spec.dialects.arkflow.references import with_references
+        from penstock.spec.dialects.arkflow.toml import read_toml
+
         is_toml = Path(path).suffix.lower() == ".toml"
         document = read_toml(path, where) if is_toml else read_document(path, where)
         findings = Findings()

@@ -9,7 +9,6 @@ from pathlib import Path
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.spec.dialects.options.reading import Findings
-from penstock.spec.dialects.stream_data_processor.graph import to_pipeline
 from penstock.spec.documents.files import read_text
 from penstock.spec.front_end import DocumentFrontEnd
 from penstock.spec.parsed import MissingParts
@@ -23,7 +22,7 @@ _MISSING = MissingParts(others=True)
 
 
 class StreamDataProcessorFrontEnd(DocumentFrontEnd):
-    """The front end of graphs of stream-data-processor."""
+    """The front end of graphs of stream-data-processor. It imports their reading on use."""
 
     hints = {"sources": "add a producer under producers", "sinks": "add a consumer under consumers"}
 
@@ -39,6 +38,8 @@ class StreamDataProcessorFrontEnd(DocumentFrontEnd):
 
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
+        from penstock.spec.dialects.stream_data_processor.graph import to_pipeline
+
         document = read_document(path, where)
         findings = Findings()
         assert isinstance(document.root, MappingNode)
