@@ -16,7 +16,10 @@ from penstock.server.store.tables import LAYOUT, METADATA, STORE
 STEPS: Mapping[int, Sequence[str]] = {
     2: ("UPDATE pipelines SET stamp = NULL",),  # the facts of files have connections
     3: ("ALTER TABLE pipelines ADD COLUMN failed_starts INTEGER DEFAULT 0 NOT NULL",),
-    4: ("ALTER TABLE starts ADD COLUMN host VARCHAR",),
+    4: (
+        "ALTER TABLE starts ADD COLUMN host VARCHAR",
+        "UPDATE pipelines SET stamp = NULL",  # the facts of files have the kind of state
+    ),
 }
 """The statements that lead to a layout from the one before, in addition to its new tables."""
 
