@@ -38,6 +38,14 @@ CHANGES = [
     {"op": "ub", "id": 4, "name": "d"}, {"op": "u", "id": 4, "name": "d2"},
 ]  # fmt: skip
 
+# Of two partitions, the first one ends between the rows of an update that takes over a key.
+MOVES = [
+    {"op": "i", "id": 1, "name": "m"}, {"op": "i", "id": 3, "name": "q"},
+    {"op": "ub", "id": 1, "name": "m"}, {"op": "u", "id": 2, "name": "m"},
+    {"op": "ub", "id": 3, "name": "q"}, {"op": "u", "id": 1, "name": "q"},
+    *({"op": "i", "id": number, "name": "x"} for number in range(4, 8)),
+]  # fmt: skip
+
 CONFLICTS = {"first": {"on_conflict": "nothing"}, "less": {"update_where": {"name": "<"}}}
 
 
@@ -76,6 +84,8 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
                                  "schema": "op STRING, id INT, name STRING",
                                  "partitions": 5 - batches}
            for batches in (1, 3)},
+        "moves": {"rows": MOVES, "partitions": 2, "operation_column": "op",
+                  "schema": "op STRING, id INT, name STRING"},
     }  # fmt: skip
     plan = run(
         tmp_path, penstock_spark,
@@ -88,8 +98,14 @@ def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkS
         | {f"{condition}_{name}": {"type": "sqlite", "from": f"kept_{name}", "mode": "upsert",
                                    "path": str(tmp_path / f"{name}.db"), "table": condition,
                                    **options}
-           for name in ("changes1", "changes3") for condition, options in CONFLICTS.items()},
+           for name in ("changes1", "changes3", "moves")
+           for condition, options in CONFLICTS.items()},
     )  # fmt: skip
+    moved = {1: "q", 2: "m", **dict.fromkeys(range(4, 8), "x")}
+    with closing(sqlite3.connect(tmp_path / "moves.db")) as db:
+        for condition in CONFLICTS:
+            assert dict(db.execute(f"SELECT id, name FROM {condition}")) == moved
+    assert {row["id"]: row["name"] for row in table(tmp_path, "moves")} == moved
     for name in ("changes1", "changes3"):
         with closing(sqlite3.connect(tmp_path / f"{name}.db")) as db:
             assert dict(db.execute("SELECT id, name FROM first")) == {1: "a", 3: "c2", 4: "d"}

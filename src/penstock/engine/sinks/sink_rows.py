@@ -21,7 +21,7 @@ from pyspark.sql.functions import (
     row_number,
     when,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 from pyspark.sql.window import WindowSpec
 
 from penstock.core.names import quote_name
@@ -42,6 +42,9 @@ RANK = "_penstock_rank"
 """The column that ranks the rows of a key, the newest first."""
 ORDER = "_penstock_order"
 """The column that keeps the source order of a batch through a shuffle."""
+LAST = "_penstock_last"
+"""The column of whether a row is the last one of its partition."""
+_LAST_FIELD = StructField(LAST, BooleanType())
 _PLACE = (1 << 33) - 1
 """The bits of `ORDER` with the place of a row in its partition."""
 
@@ -143,19 +146,32 @@ def all_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> Data
     """Returns the rows of each key, partitioned by the key, with the column `ORDER`.
 
     Of an update that did not change the key, only the row after it is left: the next row of the
-    batch, or the first one of a later partition, has the key. Other rows before an update delete
-    their key, as in `last_rows`: another row may take over the key by an update of its own.
+    batch has the key, or after the last row of a partition the first one of a later partition.
+    Other rows before an update delete their key, as in `last_rows`: another row may take over the
+    key by an update of its own.
     """
     if operation is None or operation not in rows.columns:
         return divided_rows(rows, key)
-    ordered, replaceable, newest_first = _rows_of_keys(rows, key, operation)
+    marked = map_in_arrow(rows, mark_last, StructType([*rows.schema, _LAST_FIELD]))
+    ordered, replaceable, newest_first = _rows_of_keys(marked, key, operation)
     value, order = _column(ordered, operation), ordered[ORDER]
     is_before = value == lit(Operation.UPDATE_BEFORE.value)
     is_updated = lag(value).over(newest_first).eqNullSafe(lit(Operation.UPDATE.value))
     after = lag(order).over(newest_first)
-    is_next = (after == order + 1) | (after.bitwiseAND(_PLACE) == 0)
+    is_next = (after == order + 1) | (ordered[LAST] & (after.bitwiseAND(_PLACE) == 0))
     followed = ordered.withColumn(RANK, replaceable & is_before & is_updated & is_next)
-    return _with_deletes(followed.where(~followed[RANK]).drop(RANK), operation)
+    return _with_deletes(followed.where(~followed[RANK]).drop(RANK, LAST), operation)
+
+
+def mark_last(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a partition with the column `LAST`."""
+    rows = (batch for batch in batches if batch.num_rows)
+    previous = next(rows, None)
+    while previous is not None:
+        following = next(rows, None)
+        marks = [False] * (previous.num_rows - 1) + [following is None]
+        yield previous.append_column(LAST, pa.array(marks))
+        previous = following
 
 
 def _ranked_rows(
