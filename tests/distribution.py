@@ -3,8 +3,7 @@
 The modules that use a kind of server are one group, all other modules one each. Groups that take
 long come first, so that no worker is left with one at the end. Tests with servers often wait, and
 others compute, so the groups of servers are spread over the others. A server is closed after the
-last test of its group. Tests that use a server get the marker `server`. A fourth process runs only
-groups without Spark while the others wait: it needs no Java of its own.
+last test of its group. Tests that use a server get the marker `server`.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from pathlib import PurePath
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadGroupScheduling
-from xdist.workermanage import WorkerController
 
 SERVERS = {
     "kafka": ("kafka", "breakable_kafka_server", "own_kafka"),
@@ -42,23 +39,6 @@ LIGHT = ("browser", "modbus", "peer_program", "pushing", "web_server")
 SERVER_FIXTURES = {*LIGHT, *(name for names in SERVERS.values() for name in names)}
 DIRECTORIES = ("chaos", "docs", "golden", "integration", "contract", "unit")
 """Below `tests/`, from those whose modules take longest."""
-WITHOUT_SPARK = ":plain"
-"""The end of the names of groups without tests that use Spark."""
-PLAIN_PROCESS = "gw3"
-"""The process that runs only such groups."""
-
-
-class Scheduling(LoadGroupScheduling):
-    """The groups of each process, in the order of the tests."""
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        if node.gateway.id == PLAIN_PROCESS:
-            plain = next((name for name in self.workqueue if name.endswith(WITHOUT_SPARK)), None)
-            if plain is None:
-                node.shutdown()
-                return
-            self.workqueue.move_to_end(plain, last=False)
-        super()._assign_work_unit(node)
 
 
 class Distribution:
@@ -76,11 +56,8 @@ class Distribution:
         self._groups = {path: _group(path, names) for path, names in fixtures.items()}
         ranks = module_places(self._groups)
         items.sort(key=lambda item: ranks[item.path])
-        with_spark = {self._groups[each.path] for each in items if each.get_closest_marker("spark")}
         for item in items:
-            group = self._groups[item.path]
-            name = group if group in with_spark else f"{group}{WITHOUT_SPARK}"
-            item.add_marker(pytest.mark.xdist_group(name))
+            item.add_marker(pytest.mark.xdist_group(self._groups[item.path]))
             if _uses_server(item):
                 item.add_marker("server")
 
@@ -144,11 +121,6 @@ def _directory(path: PurePath) -> int:
     """Returns the place of the directory of a module in `DIRECTORIES`."""
     places = [DIRECTORIES.index(part) for part in path.parts if part in DIRECTORIES]
     return places[-1] if places else len(DIRECTORIES)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
-    """Returns the scheduler of `--dist loadgroup`."""
-    return Scheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -118,7 +118,7 @@ def test_hands_words_on_with_their_spaces_and_exit_codes(dev: Dev, environment: 
 
 @pytest.mark.usefixtures("environment")
 def test_all_tests_run_in_several_processes(dev: Dev, checkout: Path) -> None:
-    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 4"
+    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 3"
     for options in ([], ["--durations=50", "--costs"]):
         first, second = dev("test", *options).stdout.splitlines()
         assert first == "penstock doctor --cache" and second.startswith(of_root)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-from distribution import PLAIN_PROCESS, SERVERS, WITHOUT_SPARK, Scheduling, module_places
+from distribution import SERVERS, module_places
 
 
 def test_servers_are_spread_over_the_slow_modules() -> None:
@@ -36,31 +34,3 @@ def test_module_names_are_unique() -> None:
     tests = Path(__file__).resolve().parents[1]
     counts = Counter(path.name for path in tests.rglob("test_*.py"))
     assert [name for name, count in counts.items() if count > 1] == []
-
-
-class Process:
-    """A process of tests: the places of the tests that it runs."""
-
-    def __init__(self, name: str) -> None:
-        self.gateway, self.ran, self.ended = SimpleNamespace(id=name), list[int](), False
-
-    def send_runtest_some(self, places: list[int]) -> None:
-        self.ran += places
-
-    def shutdown(self) -> None:
-        self.ended = True
-
-
-def test_one_process_runs_groups_without_spark() -> None:
-    names = ["kafka", f"unit/a{WITHOUT_SPARK}", "golden/b", f"unit/c{WITHOUT_SPARK}"]
-    tests = [f"test_x.py::test_it@{name}" for name in names]
-    plain, other = Process(PLAIN_PROCESS), Process("gw0")
-    made: Any = Scheduling.__new__(Scheduling)
-    made.workqueue = OrderedDict(
-        (name, {test: False}) for name, test in zip(names, tests, strict=True)
-    )
-    made.assigned_work, made.registered_collections = {}, {plain: tests, other: tests}
-    for process in (plain, other, plain, plain, other):
-        made._assign_work_unit(process)
-    assert (plain.ran, plain.ended) == ([1, 3], True)
-    assert (other.ran, other.ended, list(made.workqueue)) == ([0, 2], False, [])
