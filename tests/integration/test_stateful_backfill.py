@@ -126,6 +126,13 @@ def test_a_complete_pipeline(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert len(lines(tmp_path, "copy")) == 3
 
 
+def test_a_complete_pipeline_of_one_batch(run: Run, tmp_path: Path) -> None:
+    put(tmp_path, "orders/a", (1, "10:05"), (2, "10:40"), (3, "11:20"))
+    run(until="auto")
+    run("copy", backfill="copy")
+    assert lines(tmp_path, "copy") == lines(tmp_path, "out") != []
+
+
 def test_an_outer_join_of_two_sources(run: Run, tmp_path: Path) -> None:
     put_batches(tmp_path)
     put(tmp_path, "returns/a", (1, "10:20"))

@@ -76,6 +76,6 @@ def read_past_batches(state: StateDirectory, query: Query) -> PastBatches:
         offsets = log.end_offsets(number)
         ends = {name: source_offset(offset) for name, offset in offsets.items()}
         closed = any(offset.get(CLOSED) for offset in offsets.values())
-        if not closed or (batches and batches[-1][1] != ends):
+        if not (closed and batches and batches[-1][1] == ends):
             batches.append((number, ends, log.watermark(number)))
     return PastBatches(tuple(batches), closed)
