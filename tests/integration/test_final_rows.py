@@ -10,6 +10,7 @@ import pytest
 
 from command_line import CommandLine
 from penstock import app
+from penstock.connectors import memory
 from penstock.core.errors import StateError
 from penstock.plan.model import Query
 from penstock.runtime.batch_events import BatchEvents
@@ -86,6 +87,43 @@ def test_final_rows_are_written_at_the_end_of_the_input_and_once(place: Place) -
         place.add("customer,price\nann,100\n")
         assert place.run().ending == "complete"
         assert place.rows() == TOTALS
+
+
+BESIDE_WINDOWS = """\
+runtime: {state: state}
+sources:
+  orders:
+    type: files
+    path: "in/*.csv"
+    schema: "customer STRING, price INT, at TIMESTAMP"
+    watermark: {column: at, delay: 1 minute}
+  vips: {type: files, path: "vips/*.csv", schema: "customer STRING"}
+transforms:
+  hourly: {type: sql, sql: "SELECT count(*) AS n FROM orders GROUP BY window(at, '1 hour')"}
+  sorted: {type: sql, sql: "SELECT customer FROM vips ORDER BY customer"}
+  counts: {type: sql, sql: "SELECT customer, count(*) AS n FROM orders GROUP BY customer"}
+sinks:
+  hourly_out: {type: memory, from: hourly, name: final hourly}
+  sorted_out: {type: memory, from: sorted, name: final sorted}
+  counts_out: {type: memory, from: counts, name: final counts}
+"""
+
+
+def test_final_rows_beside_windows(place: Place) -> None:
+    """The row that closes the windows is in no final query."""
+    (place.directory / "p.yaml").write_text(BESIDE_WINDOWS)
+    for number, hour in enumerate((10, 10, 11)):
+        row = f"ann,{number},2026-03-01 {hour}:05:00"
+        (place.directory / "in" / f"{number}.csv").write_text(f"customer,price,at\n{row}\n")
+    (place.directory / "vips").mkdir()
+    (place.directory / "vips" / "0.csv").write_text("customer\nbob\nann\n")
+    assert place.run().ending == "complete"
+    rows = {name: memory.tables[f"final {name}"].to_pylist() for name in ("sorted", "counts")}
+    assert rows == {
+        "sorted": [{"customer": "ann"}, {"customer": "bob"}],
+        "counts": [{"customer": "ann", "n": 3}],
+    }
+    assert sorted(memory.tables["final hourly"].column("n").to_pylist()) == [1, 2]
 
 
 SEVERAL = """\

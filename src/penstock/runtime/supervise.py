@@ -125,7 +125,7 @@ class Supervisor:
         while not complete and self._healthy:
             complete = self._await_backlog()
             if self._healthy:
-                self._run_phase(streams, self.until)
+                self._run_phase(streams, self.until, closes_windows=self._closes_at_once)
 
     def _await_backlog(self) -> bool:
         """Waits for the backlog of receivers, if the run ends when it has caught up.
@@ -148,10 +148,12 @@ class Supervisor:
         for node in self._sinks:
             self.failing_sinks.recover(node, self.policy, self.stop)
 
-    def _run_phase(self, queries: Iterable[Query], until: Until) -> None:
+    def _run_phase(
+        self, queries: Iterable[Query], until: Until, *, closes_windows: bool = False
+    ) -> None:
         builder = Builder(
             self.plan, self.session, self.state.spool, sentinel_only=until == "closed",
-            closes_windows=self._closes_at_once and until == "complete", analysis=self.analysis,
+            closes_windows=closes_windows, analysis=self.analysis,
         )  # fmt: skip
         self.query_runs = [self.starts.run(builder, query, until) for query in queries]
         self.metrics.all_started = True
@@ -216,7 +218,7 @@ class Supervisor:
 
     @property
     def _closes_at_once(self) -> bool:
-        """Whether the queries of streams close their windows, without a start of their own."""
+        """Whether the query of streams closes its windows, without a start of its own."""
         return self.until == "complete" and self.plan.closes_windows_at_once
 
     @property
