@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 
 from penstock.plan.model import Plan
 from penstock.runtime.acknowledge import Acknowledger
@@ -32,7 +33,7 @@ class PeriodicWork:
         self._table_letters = TableDeadLetters(plan, state)
         self._acknowledger = Acknowledger(plan, state, events.log)
         self._backlog = StalledBacklog(plan, state, events.metrics)
-        self._last_tick = 0.0
+        self._last_tick = -inf
 
     def is_due(self) -> bool:
         """Returns whether a second has passed since the last tick."""

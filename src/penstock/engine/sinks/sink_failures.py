@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from penstock.core.error_codec import decode, encode
@@ -48,7 +49,7 @@ class SinkReport:
     sink: str
     _failures: int = 0
     _since: float = 0.0
-    _reported: float = field(default=0.0, repr=False)
+    _reported: float = field(default=-inf, repr=False)
 
     @classmethod
     def begin(cls, spool: Spool, partition: int, attempt: int) -> SinkReport:
@@ -81,7 +82,7 @@ class SinkReport:
         """Removes the report after a successful write."""
         if self.path is not None and self._since:
             self.path.unlink(missing_ok=True)
-            self._failures, self._since, self._reported = 0, 0.0, 0.0
+            self._failures, self._since, self._reported = 0, 0.0, -inf
 
     def _report(self, error: PenstockError) -> None:
         if time.monotonic() - self._reported >= PERIOD:

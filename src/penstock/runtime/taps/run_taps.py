@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class RunTaps:
         taps = self._taps
         if not taps:
             return {}
-        if time.monotonic() - self._last.get(query.name, 0.0) < PERIOD_SECONDS:
+        if time.monotonic() - self._last.get(query.name, -inf) < PERIOD_SECONDS:
             return {}
         wanted: dict[str, int] = {}
         for tap in taps.values():

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 from penstock.core.errors import StateError
@@ -41,7 +42,7 @@ class History:
         self._baselines = self._store.baselines()
         self._cleaned = 0
         self._error: str | None = None
-        self._throughput: tuple[float, Throughput] = (0.0, {})
+        self._throughput: tuple[float, Throughput] = (-inf, {})
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="history", daemon=True)
 
