@@ -287,6 +287,15 @@ def test_cursor_columns_without_an_order(ferretdb: FerretDb, options: dict[str, 
     assert rows_of(of) == [{"a": 1}, {"a": 2}]
 
 
+@pytest.mark.parametrize("more", [{}, {"max_records": 1}])
+def test_ids_of_several_kinds(
+    ferretdb: FerretDb, options: dict[str, Any], more: dict[str, Any]
+) -> None:
+    ferretdb.insert(options["collection"], {"_id": "x"}, {"_id": 1}, {"_id": "y"})
+    with pytest.raises(Permanent, match="in the order of _id, which has values of several types"):
+        read(source(options, **more))
+
+
 def test_columns_of_a_sample(ferretdb: FerretDb, options: dict[str, Any]) -> None:
     assert source(options).infer_schema() is None
     ferretdb.insert(

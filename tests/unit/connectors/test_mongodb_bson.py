@@ -117,6 +117,19 @@ def test_dates_beyond_the_years_of_python() -> None:
     assert record.error.code == "wrong-type" and record.error.message.startswith('column "at": ')
 
 
+def test_times_are_in_utc() -> None:
+    at = dt.datetime(2024, 1, 2, 3, 4, 5, 6000, dt.UTC)
+    documents = [{"t": at, "x": at, "in": {"t": at}, "m": at}, {"m": 1}]
+    inner = pa.struct([("t", pa.string())])
+    rows, errors = decoded(
+        b"".join(map(bson.encode, documents)),
+        ("t", UTC), ("x", pa.string()), ("in", inner), ("m", pa.string()),
+    )  # fmt: skip
+    text = "2024-01-02T03:04:05.006Z"
+    assert rows[0] == {"t": at, "x": text, "in": {"t": text}, "m": text} and errors == []
+    assert rows[1] == {"t": None, "x": None, "in": None, "m": "1"}
+
+
 def test_microseconds_within_a_value_are_found() -> None:
     times = pa.array([[dt.datetime(1969, 1, 1, 0, 0, 0, 1)]], pa.list_(pa.timestamp("us")))
     rows = pa.RecordBatch.from_arrays([times], names=["times"])

@@ -77,6 +77,15 @@ def codec_options() -> Any:
 
 
 @cache
+def row_codec_options() -> Any:
+    """Returns the options of BSON for rows, whose times in UTC have no time zone.
+
+    The time zones of pymongo are Python code that Arrow would call for each time.
+    """
+    return codec_options().with_options(tz_aware=False)
+
+
+@cache
 def raw_codec_options() -> Any:
     """Returns the options of BSON for documents that are not decoded."""
     from bson.raw_bson import RawBSONDocument

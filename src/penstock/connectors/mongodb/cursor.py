@@ -23,6 +23,15 @@ def range_filter(fields: Sequence[str], after: Values | None, upto: Values | Non
     return {"$and": conditions} if len(conditions) > 1 else next(iter(conditions), {})
 
 
+def start_filter(field: str, upto: Values | None) -> Filter:
+    """Returns the filter of all documents that are not after a position, of each kind of value.
+
+    `$lte` would leave out the documents whose values are of another kind.
+    """
+    assert upto is not None
+    return {field: {"$not": {"$gt": upto[0]}}}
+
+
 def _beyond(fields: Sequence[str], values: Values, operator: str, last: str) -> Filter:
     """Returns the filter of documents beyond a position in the order of several fields."""
     *others, final = range(len(fields))

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.connectors.mongodb.client import codec_options, to_json
+from penstock.connectors.mongodb.client import row_codec_options, to_json
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
 from penstock.sdk.bisect_failures import FailedRow
-from penstock.sdk.columns.conform import MissingValue, WrongType
+from penstock.sdk.columns.conform import MissingValue, WrongType, rebuild
 from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.rows import INVALID, array_of
 from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 from penstock.sdk.database.row_conversion import RowConversion
 
-_PLAIN = frozenset({"NoneType", "bool", "int", "Int64", "float", "str", "bytes", "datetime"})
+_PLAIN = frozenset({"NoneType", "bool", "int", "Int64", "float", "str", "bytes"})
 """The classes of values of BSON that are values of Python."""
+_TIMES = frozenset({"NoneType", "datetime"})
 Document = Mapping[str, Any]
 FieldOf = Callable[[str], str]
 _LENGTH = 4
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
 _NAMES = {
     "Regex": "regex", "Code": "javascript", "DBRef": "dbPointer", "MinKey": "minKey",
     "MaxKey": "maxKey", "Timestamp": "timestamp", "DatetimeMS": "date", "ObjectId": "objectId",
@@ -45,11 +47,11 @@ class Undecodable:
         self.error = DecodeError(f"the document is not valid BSON: {message}", code=code)
 
 
-def decode_documents(content: bytes) -> Sequence[Document | Undecodable]:
-    """Returns the documents of a response."""
+def decode_documents(content: bytes, options: Any = None) -> Sequence[Document | Undecodable]:
+    """Returns the documents of a response, by default with the options of rows."""
     import bson
 
-    options = codec_options()
+    options = options or row_codec_options()
     try:
         documents: list[Document] = bson.decode_all(content, options)
         return documents
@@ -116,9 +118,13 @@ def columns_of(
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
     """Returns values of BSON as an array. Raises WrongType, MissingValue or DecodeError."""
     try:
-        if is_json(field) or not {each.__name__ for each in {*map(type, values)}} <= _PLAIN:
-            values = [_plain(value, field) for value in values]
-        array = array_of(values, field.type, cast)
+        classes = {each.__name__ for each in {*map(type, values)}}
+        if "datetime" in classes and classes <= _TIMES and not is_json(field):
+            array = rebuild(pa.array(values, _TIMESTAMP), field.type, cast)
+        else:
+            if is_json(field) or not classes <= _PLAIN:
+                values = [_plain(value, field) for value in values]
+            array = array_of(values, field.type, cast)
     except WrongType as error:
         raise error.within(field.name) from None
     except INVALID as error:
@@ -155,7 +161,7 @@ def _plain(value: Any, field: pa.Field) -> Any:
     convert = _LEAVES.get(type(value).__name__)
     if convert is not None:
         return convert(value, type_)
-    if not isinstance(value, dict | list | datetime):
+    if not isinstance(value, dict | list):
         raise TypeError(f"{type(value).__name__} has no type of Arrow")
     return value
 
@@ -172,12 +178,17 @@ def _decimal(value: Any, type_: pa.DataType) -> Any:
     return str(value) if pa.types.is_string(type_) else value.to_decimal()
 
 
+def _time(value: datetime, _type: pa.DataType) -> datetime:
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
 _LEAVES: Mapping[str, Callable[[Any, pa.DataType], Any]] = {
     "ObjectId": _object_id,
     "UUID": _uuid,
     "Decimal128": _decimal,
     "Int64": lambda value, type_: int(value),
     "Binary": lambda value, type_: bytes(value),
+    "datetime": _time,
     "DatetimeMS": lambda value, type_: np.datetime64(int(value), "ms"),
 }
 """Conversions by the class of a value."""

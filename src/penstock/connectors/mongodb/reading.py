@@ -26,6 +26,8 @@ from penstock.core.errors import Permanent
 
 Stage = dict[str, Any]
 _SAMPLE = 1000
+_BATCH = 10_000
+"""The documents of a response. By default some servers respond with a few hundred."""
 
 
 class Reader:
@@ -41,32 +43,48 @@ class Reader:
         self._collection = self._database.get_collection(config.collection, codec_options())
 
     def parts(
-        self, stages: Sequence[Stage]
+        self, stages: Sequence[Stage], options: Any = None
     ) -> Generator[Sequence[Document | Undecodable], None, None]:
-        """Yields the documents of further stages in parts, with bounded memory."""
-        milliseconds = round(self.config.timeout * 1000)
+        """Yields the documents of further stages in parts, with bounded memory.
+
+        They are decoded with options of BSON, by default with those of rows.
+        """
+        settings = {"batchSize": _BATCH, "maxTimeMS": round(self.config.timeout * 1000)}
         stages = [*self._relation, *stages]
         arguments = None if self.config.pipeline else find_arguments(stages)
         with translate_errors(self.config):
             if arguments is None:
-                batches = self._collection.aggregate_raw_batches(stages, maxTimeMS=milliseconds)
+                batches = self._collection.aggregate_raw_batches(stages, **settings)
             else:
-                batches = self._collection.find_raw_batches(**arguments, max_time_ms=milliseconds)
+                batches = self._collection.find_raw_batches(
+                    **arguments,
+                    batch_size=settings["batchSize"],
+                    max_time_ms=settings["maxTimeMS"],
+                )
         with closing(batches):
             while True:
                 with translate_errors(self.config):
                     content = next(batches, None)
                 if content is None:
                     return
-                yield decode_documents(content)
+                yield decode_documents(content, options)
 
     def first(self, stages: Sequence[Stage]) -> Document | None:
         """Returns the first document of further stages. Raises Permanent if it is not BSON."""
-        with closing(self.parts(stages)) as parts:
+        with closing(self.parts(stages, codec_options())) as parts:
             found = next((each for part in parts for each in part), None)
         if isinstance(found, Undecodable):
             raise Permanent(f"cannot read {self.config.collection}: {found.error.message}")
         return found
+
+    def last_value(self, field: str) -> Values:
+        """Returns the last value of a field in its order; none without documents."""
+        last = self._end((field, -1))
+        if last is None:
+            return ()
+        value = last.get(field)
+        self.kind(field, [value])
+        return (value,)
 
     def last_values(self, fields: Sequence[str]) -> Values:
         """Returns the last value of each field in its order; none without documents.
@@ -92,7 +110,7 @@ class Reader:
     def sample_columns(self) -> pa.Schema | None:
         """Returns the columns of the first documents; None without documents."""
         stages: list[Stage] = [{"$sort": {ID: 1}}, {"$limit": _SAMPLE}]
-        documents = [each for part in self.parts(stages) for each in part]
+        documents = [each for part in self.parts(stages, codec_options()) for each in part]
         return infer_columns(documents, self.config.id_column)
 
     def check_collection(self) -> None:

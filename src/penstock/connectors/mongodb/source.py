@@ -119,7 +119,7 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
         return {"after": None}
 
     def find_end(self, start: Offset) -> Offset:
-        last: Values | None = self._reader.last_values(self._fields)
+        last: Values | None = self._last_values(start)
         if not last:
             if not self.config.watch:
                 self._reader.check_collection()
@@ -141,6 +141,8 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
             return end
         stages = matching(self._range(start["after"], end["after"]))
         last = self._place(stages, 1, skipped=limit - 1)
+        if last is not None:
+            self._check_kinds(last, end["after"])
         return end if last is None else {"after": cursor.encode(last)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[Part]:
@@ -148,7 +150,8 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
 
     def read(self, partition: Part, read: Read) -> Iterator[pa.RecordBatch]:
         stages = [*matching(self._range(*partition)), self._sort(1), *self._project()]
-        yield from self._rows(stages, read)
+        after, upto = partition
+        yield from self._rows(stages, read, upto if after is None else None)
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         left, right = cursor.decode(first["after"]), cursor.decode(second["after"])
@@ -216,13 +219,35 @@ class MongodbSource(PolledSource[MongodbSourceConfig], KeyReader[MongodbSourceCo
             self._reader.kind(field, [value])
         return values
 
-    def _rows(self, stages: Sequence[Stage], read: Read) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, stages: Sequence[Stage], read: Read, upto: list[Any] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields documents as rows. All documents have the kinds of `upto` if the first one has."""
         assert self.columns is not None
         conversion = RowConversion(self._name, self.columns, read)
         for documents in self._reader.parts(stages):
+            first = next((each for each in documents if isinstance(each, Mapping)), None)
+            if upto is not None and first is not None:
+                self._check_kinds([first.get(field) for field in self._fields], upto)
+                upto = None
             yield from to_rows(documents, conversion, self.config.field_of)
 
+    def _last_values(self, start: Offset) -> Values:
+        """Returns the last value of each field in its order; none without documents."""
+        if len(self._fields) == 1 and start["after"] is None and not self.config.watch:
+            return self._reader.last_value(self._fields[0])  # `read` compares the first document
+        return self._reader.last_values(self._fields)
+
+    def _check_kinds(self, values: Sequence[Any], upto: Sequence[Any]) -> None:
+        """Raises Permanent if values of the fields are of other kinds than an offset."""
+        last = cursor.decode(upto)
+        assert last is not None
+        for field, *pair in zip(self._fields, values, last, strict=True):
+            self._reader.kind(field, pair)
+
     def _range(self, after: Any, upto: Any) -> Stage:
+        if after is None and upto is not None and len(self._fields) == 1:
+            return cursor.start_filter(self._fields[0], cursor.decode(upto))
         return cursor.range_filter(self._fields, cursor.decode(after), cursor.decode(upto))
 
     def _sort(self, order: int) -> Stage:
