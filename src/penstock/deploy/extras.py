@@ -6,9 +6,13 @@ from typing import Any
 
 from penstock.core.version import __version__
 from penstock.plan.model import Plan
-from penstock.sdk import Component, Sink, Source
+from penstock.plan.options import components, options_of
+from penstock.sdk import Component
 from penstock.sdk.object_client import EXTRA
 from penstock.sdk.object_store import is_cloud
+
+_PATHS = frozenset({"path", "paths", "warehouse"})
+"""The options with URLs of object stores."""
 
 
 def requirement(plan: Plan) -> str:
@@ -19,23 +23,21 @@ def requirement(plan: Plan) -> str:
 
 def extras(plan: Plan) -> list[str]:
     """Returns the extras of the components of a plan, and of its state, in order."""
-    nodes = [*plan.nodes.values(), *([plan.dead_letter] if plan.dead_letter else [])]
-    found = {node.component.extra for node in nodes}
-    for node in nodes:
-        if isinstance(node.component, Source | Sink) and node.component.format is not None:
-            found.add(node.component.format.extra)
-        auth = getattr(node.component.config, "auth", None)
-        if getattr(auth, "identity", None) == "aws":
-            found.add("aws")
-        found |= {EXTRA for url in _urls(node.component) if is_cloud(url)}
+    found: set[str] = set()
+    for _, component, _ in components(plan):
+        found |= extras_of_component(component)
     if plan.location.url is not None:
         found.add("object_state")
-    return sorted(extra for extra in found if extra)
+    return sorted(found)
 
 
-def _urls(component: Component[Any]) -> list[str]:
-    """Returns the paths and URLs of the options of a component."""
-    config = component.config
-    paths = getattr(config, "paths", None) or [getattr(config, "path", None)]
-    warehouse = getattr(getattr(config, "catalog", None), "warehouse", None)
-    return [each for each in (*paths, warehouse) if isinstance(each, str)]
+def extras_of_component(component: Component[Any]) -> set[str]:
+    """Returns the extras of a component, and of identities and URLs within its options."""
+    found = {*component.required_extras()}
+    for route, _, value in options_of(component.config, ()):
+        if route[-1] == "identity" and value == "aws":
+            found.add("aws")
+        urls = value if isinstance(value, list) else [value]
+        if route[-1] in _PATHS and any(isinstance(url, str) and is_cloud(url) for url in urls):
+            found.add(EXTRA)
+    return found

@@ -16,6 +16,7 @@ from penstock.deploy.values import texts
 from penstock.plan.model import Plan
 from penstock.plan.options import options, options_of
 from penstock.plan.state_location import STORAGE_ROUTE
+from penstock.spec.location_text import dotted
 
 _MAPS = ("properties", "headers", "spark")
 """The options whose values are maps of any names."""
@@ -39,7 +40,7 @@ def _options_with_secrets(plan: Plan) -> Iterator[PenstockError]:
         found = source_map.find(route)
         if isinstance(value, SecretStr) and found is not None and not found.substitutions:
             remember_secret(value.get_secret_value())
-            yield _error(f"{'.'.join(map(str, route))} is a secret", source_map.value(route))
+            yield _error(f"{dotted(route)} is a secret", source_map.value(route))
 
 
 def _properties_with_secrets(plan: Plan) -> Iterator[PenstockError]:
@@ -50,8 +51,7 @@ def _properties_with_secrets(plan: Plan) -> Iterator[PenstockError]:
         is_secret = _SECRET_NAME.search(value.option) and not _REFERENCE.search(value.option)
         if above in _MAPS and is_secret and not value.expressions:
             remember_secret(value.text)
-            name = ".".join(map(str, value.route))
-            yield _error(f"{name} is a secret", source_map.value(value.route))
+            yield _error(f"{dotted(value.route)} is a secret", source_map.value(value.route))
 
 
 def _urls_with_passwords(plan: Plan) -> Iterator[PenstockError]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from penstock.core.paths import resolve
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.sdk import Sink, Source
+from penstock.sdk import Component, Sink, Source
+from penstock.sdk.phases import PhasedSource
 from penstock.spec.source_map import Route
 
 Option = tuple[Route, FieldInfo, Any]
@@ -19,25 +20,55 @@ Option = tuple[Route, FieldInfo, Any]
 
 
 def options(plan: Plan) -> Iterator[tuple[Node, Option]]:
-    """Yields the options of all nodes and of their formats, also within other options."""
+    """Yields the options of the components of all nodes, also within other options."""
+    for node, component, route in components(plan):
+        for option in options_of(component.config, route):
+            yield node, option
+
+
+def components(plan: Plan) -> Iterator[tuple[Node, Component[Any], Route]]:
+    """Yields the components of all nodes: their formats and phases, too, each with its route."""
     nodes = [*plan.nodes.values(), *([plan.dead_letter] if plan.dead_letter else [])]
     for node in nodes:
-        for option in options_of(node.component.config, node.route):
-            yield node, option
-        format_ = node.component.format if isinstance(node.component, Source | Sink) else None
-        if format_ is not None:
-            for option in options_of(format_.config, (*node.route, "format")):
-                yield node, option
+        for component, route in _components_of(node.component, node.route):
+            yield node, component, route
+
+
+def _components_of(
+    component: Component[Any], route: Route
+) -> Iterator[tuple[Component[Any], Route]]:
+    yield component, route
+    if isinstance(component, Source | Sink) and component.format is not None:
+        yield component.format, (*route, "format")
+    if isinstance(component, PhasedSource):
+        for number, phase in enumerate(component.phases):
+            yield from _components_of(phase, (*route, "phases", number))
+        if component.starts is not None:
+            yield from _components_of(component.starts, (*route, "start_offsets"))
 
 
 def options_of(config: BaseModel, route: Route) -> Iterator[Option]:
-    """Yields the options of a model at a route, also within other options."""
+    """Yields the options of a model at a route, also within other options, lists and maps."""
     for name, field in type(config).model_fields.items():
         value, option = getattr(config, name, None), (*route, field.alias or name)
-        for below in value if isinstance(value, list) else [value]:
+        for place, below in _parts(value, option):
             if isinstance(below, BaseModel):
-                yield from options_of(below, option)
+                yield from options_of(below, place)
+            elif isinstance(below, SecretStr) and place != option:
+                yield place, field, below
         yield option, field, value
+
+
+def _parts(value: Any, route: Route) -> Iterator[tuple[Route, Any]]:
+    """Yields the values within lists and maps, each with its route."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _parts(part, (*route, key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _parts(part, (*route, index))
+    else:
+        yield route, value
 
 
 def is_path(field: FieldInfo) -> bool:

@@ -91,6 +91,13 @@ class Component(Generic[C]):
                 if isinstance(argument, type) and issubclass(argument, Config):
                     cls.config_type = argument
 
+    def required_extras(self) -> frozenset[str]:
+        """Returns the extras of the packages that the component needs with its options.
+
+        The default is that of the class.
+        """
+        return frozenset({self.extra} if self.extra else ())
+
     def topic(self) -> str | None:
         """Returns the single topic of all payloads, the subject in a schema registry, or None."""
         return None

@@ -85,6 +85,14 @@ def test_a_number_without_a_value_is_an_unset_variable(
          "runtime.spark.spark.ssl.keyPassword is a secret"),
         ("{type: blackhole, from: rows}\nruntime: {state: 's3://b/s', storage: {auth: {access_key: "
          "k, secret_key: hunter2}}}", "runtime.storage.auth.secret_key is a secret"),
+        ("{type: blackhole, from: s}\ntransforms:\n  s: {type: steps, from: rows, steps: [{type: "
+         "sql, query: 'SELECT 1', lookups: [{table: t, key: {value: k}, url: 'redis://h', "
+         "decode: {type: json}, auth: {username: u, password: hunter2}}]}]}",
+         "transforms.s.steps[0].lookups[0].auth.password is a secret"),
+        ("{type: blackhole, from: s}\ntransforms:\n  s: {type: steps, from: rows, inputs: {i: "
+         "{tables: {query: 'SELECT 1', type: mysql, url: 'mysql://h/d', "
+         "auth: {username: u, password: hunter2}}}}}",
+         "transforms.s.inputs.i.tables.auth.password is a secret"),
     ],
 )  # fmt: skip
 def test_a_secret_in_a_file_is_an_error(tmp_path: Path, sink: str, message: str) -> None:
@@ -95,6 +103,21 @@ def test_a_secret_in_a_file_is_an_error(tmp_path: Path, sink: str, message: str)
     report = format_error(error.value)
     assert "secret-in-file" in report and message in report and "small.yaml:" in report
     assert "hunter2" not in report
+
+
+def test_a_secret_in_a_phase_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(
+        "name: small\nsources:\n  rows:\n    type: hybrid\n    schema: id LONG\n    phases:\n"
+        "      - {type: memory, rows: []}\n"
+        "      - {type: postgres, url: 'postgresql://h/d', table: t, auth: {username: u, password: "
+        "hunter2}}\nsinks: {out: {type: blackhole, from: rows}}\n"
+    )
+    with pytest.raises(PenstockError) as error:
+        read_project([path], {})
+    report = format_error(error.value)
+    assert "sources.rows.phases[1].auth.password is a secret" in report
+    assert "small.yaml:8:" in report and "hunter2" not in report
 
 
 def test_files_of_other_tools_are_converted_first(tmp_path: Path) -> None:

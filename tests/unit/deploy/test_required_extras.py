@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from penstock import app
-from penstock.deploy.extras import extras
+from penstock.deploy.extras import extras, extras_of_component
+from penstock.transforms.steps import Steps
 
 PIPELINE = """\
 name: shop
@@ -26,6 +28,43 @@ def test_the_extra_of_the_identity_of_aws(tmp_path: Path) -> None:
     first, _, _ = text.partition("  out:")
     (tmp_path / "shop.yaml").write_text(f"{first}  out: {{{target}}}\n")
     assert extras(app.plan(tmp_path / "shop.yaml", env={})) == ["aws", "postgres"]
+
+
+IDENTITY = "auth: {username: u, identity: aws}"
+REDIS = "{table: t, key: {value: k}, url: 'redis://h', decode: CODEC}"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (f"inputs: {{i: {{tables: {{query: q, type: mysql, url: 'mysql://h/d', {IDENTITY}}}}}}}",
+         ["aws", "mysql"]),
+        (f"output: {{target: {{type: postgres, url: 'postgresql://h/d', table: t, {IDENTITY}}}}}",
+         ["aws", "postgres"]),
+        (f"steps: [{{type: sql, query: q, lookups: [{REDIS}]}}]".replace("CODEC", "{type: json}"),
+         ["redis"]),
+        (f"steps: [{{type: sql, query: q, lookups: [{REDIS}]}}]".replace(
+            "CODEC", "{type: registry, url: 'http://h'}"), ["redis", "registry"]),
+        ("steps: [{type: vrl, code: .}, {type: wasm, module: m.wat, function: f}]",
+         ["vrl", "wasm"]),
+    ],
+    ids=["input", "target", "lookup", "codec", "steps"],
+)  # fmt: skip
+def test_extras_of_options_of_steps(options: str, expected: list[str]) -> None:
+    config = Steps.config_type.model_validate(yaml.safe_load(f"{{{options}}}"))
+    assert extras_of_component(Steps(config)) == {"datafusion", *expected}
+
+
+def test_the_extras_of_phases(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(
+        "name: shop\nsources:\n  rows:\n    type: hybrid\n    schema: id LONG\n    phases:\n"
+        "      - {type: delta, path: 'gs://bucket/rows'}\n"
+        f"      - {{type: postgres, url: 'postgresql://h/d', table: t, {IDENTITY}}}\n"
+        "      - {type: kafka, brokers: h, topic: t, format: {type: avro, registry: {url: 'http://h'}}}\n"
+        "sinks: {out: {type: blackhole, from: rows}}\n"
+    )
+    found = extras(app.plan(tmp_path / "shop.yaml", env={}))
+    assert found == ["aws", "delta", "kafka", "object_store", "postgres", "registry"]
 
 
 @pytest.mark.parametrize(

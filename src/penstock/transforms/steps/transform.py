@@ -34,6 +34,7 @@ from penstock.transforms.steps.batch_steps import (
 from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput, TargetTable
 from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
+from penstock.transforms.steps.required_extras import extras_of
 from penstock.transforms.steps.storable_types import storable
 from penstock.transforms.steps.table_query import open_source
 from penstock.transforms.steps.units import INPUT, InputReader, Unit
@@ -123,6 +124,9 @@ class Steps(Transform[StepsConfig]):
                 with _located(option, "columns", name, "expr") as errors:
                     expression.check()
                 yield from errors
+
+    def required_extras(self) -> frozenset[str]:
+        return super().required_extras() | extras_of(self.config)
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         config = self.config
@@ -277,8 +281,7 @@ def _located(*option: str | int) -> Iterator[list[PenstockError]]:
                     *option, message=inner.message, code=inner.code, hint=inner.hint
                 )
             else:
-                errors.append(inner)
-                continue
+                located = inner
             errors.append(located)
 
 
