@@ -7,6 +7,7 @@ from typing import Any
 
 from proof import Proof, proofs
 from tables import table
+from truncations import truncations
 
 from penstock.sdk import Capability, Sink, Source, registry
 from penstock.sdk.guarantees import (
@@ -73,6 +74,7 @@ def connectors() -> str:
     found, notes = proofs(), Notes()
     page = f"{HEAD}## Sources\n\n{_table('source', found, notes)}"
     page += f"## Sinks\n\n{SINKS}{_table('sink', found, notes)}"
+    page += truncations()
     return f"{page}{TESTS}{_servers(found)}{MADE}\n{notes}"
 
 

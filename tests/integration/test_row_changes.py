@@ -194,6 +194,52 @@ def test_conditional_upserts_do_not_depend_on_batches(
             assert len(found) == len(expected) and set(found) == expected, name
 
 
+def passed(event: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns an event as it is below the condition of the next test; None without a row."""
+    rows = {name: event.get(name) for name in ("before", "after")}
+    rows = {name: row for name, row in rows.items() if row is not None and row["number"] % 3 == 0}
+    return {"op": event["op"], **rows} if rows else None
+
+
+def test_conditional_upserts_of_filtered_changes(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    """A condition drops rows between the row before an update and that after another update."""
+    rng = random.Random(7)
+    histories = [random_events(rng, 24, first) for first in range(0, 20_000, 1_000)]
+    events = [event for history in histories for event in history]
+    payloads, sources, sinks = [json.dumps(each) for each in events], {}, {}
+    transforms: dict[str, dict[str, Any]] = {}
+    for batches in (1, 5):
+        sources[f"rows{batches}"] = {
+            "type": "memory",
+            "payloads": payloads,
+            "batches": batches,
+            "schema": "id INT NOT NULL, name STRING, number INT",
+            "primary_key": "id",
+            "format": {"type": "debezium_json", "before": "complete"},
+        }
+        filters = {
+            "yaml": {"type": "filter", "from": f"rows{batches}", "where": "number % 3 = 0"},
+            "sql": {"type": "sql", "sql": f"SELECT * FROM rows{batches} WHERE number % 3 = 0"},
+        }
+        for kind, options in filters.items():
+            transforms[f"{kind}{batches}"] = options
+            for condition, more in CONFLICTS.items():
+                name = f"{kind}_{condition}{batches}"
+                sinks[name] = {
+                    "type": "sqlite", "from": f"{kind}{batches}", "mode": "upsert",
+                    "path": str(tmp_path / "db.sqlite"), "table": name, **more,
+                }  # fmt: skip
+    run(tmp_path, penstock_spark, sources=sources, transforms=transforms, sinks=sinks)
+    known = [event for event in map(passed, events) if event is not None]
+    with closing(sqlite3.connect(tmp_path / "db.sqlite")) as client:
+        for name in sinks:
+            found = client.execute(f"SELECT id, name, number FROM {name}").fetchall()
+            expected = conditional_table(known, CONFLICTS[name.split("_")[1].rstrip("0123456789")])
+            assert len(found) == len(expected) and set(found) == expected, name
+
+
 def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: SparkSession) -> None:
     rows = [{"id": 1, "name": "a"}]
     plan = run(

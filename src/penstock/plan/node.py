@@ -61,10 +61,18 @@ class Node:
     """Whether the output of a transform may have operations that its input has not."""
     complete_changes: bool = False
     """Whether each update and delete of the input has the whole row before."""
+    feeds_conditions: bool = False
+    """Whether a sink downstream compares rows with those of its table, where a row before an update
+    and one after another update must not become adjacent."""
     dynamic_table: str | None = None
     """The dynamic table to which the node belongs (see `plan.dynamic_tables`)."""
     checked_tables: tuple[str, ...] = ()
     """The dynamic tables that the SQL of a transform checks or joins."""
+
+    @property
+    def drops_changes(self) -> bool:
+        """Whether a condition may drop the rows of changes, in place of deletes."""
+        return self.complete_changes and not self.feeds_conditions
 
     @property
     def type(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from penstock.core.errors import OptionError, PlanError
+from penstock.plan.graph import upstream
 from penstock.plan.model import Query
 from penstock.plan.node import Node
 from penstock.sdk import Capability, Source
@@ -63,7 +64,10 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
     """
     inherited: dict[str, Node] = {}
     rows: dict[str, KeyedRows] = {}
+    conditional = [n.name for n in nodes.values() if n.kind == "sink" and n.sink.writes_each_row]
+    above_conditional = upstream(conditional, nodes)
     for name, node in nodes.items():
+        node = replace(node, feeds_conditions=name in above_conditional)
         inputs = [inherited[input_] for input_ in node.inputs if input_ in streams]
         columns = sorted({input_.operation for input_ in inputs if input_.operation})
         operation = columns[0] if len(columns) == 1 else None
@@ -157,6 +161,7 @@ def _with_changes_of_input(node: Node, operation: str | None, complete: bool) ->
     transform = copy.copy(node.frame_transform or node.batch_function)
     if transform is None:
         return node
+    complete = complete and not node.feeds_conditions
     transform.changes = None if operation is None else Changes(operation, complete)
     return replace(node, component=transform)
 

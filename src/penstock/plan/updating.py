@@ -89,7 +89,7 @@ def _updating(node: Node) -> Node:
 def _drops_changes(node: Node, nodes: Mapping[str, Node]) -> bool:
     """Returns whether changes have no row in the output, whose row before is not known."""
     changing = [nodes[name] for name in node.inputs if nodes[name].operation is not None]
-    known = all(each.complete_changes for each in changing)
+    known = all(each.complete_changes for each in changing) and not node.feeds_conditions
     return bool(changing) and not known and not node.keeps_changes
 
 

@@ -60,7 +60,7 @@ def without_lost_changes(
     """
     if source.operation is not None and query.updating:
         return EVERYTHING
-    if has_clock or (source.operation is not None and not source.complete_changes):
+    if has_clock or (source.operation is not None and not source.drops_changes):
         return Pushdown(pushdown.columns)
     return pushdown
 
