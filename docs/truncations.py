@@ -12,10 +12,10 @@ from penstock.sdk.guarantees import variants
 _KEPT = "the rows stay"
 HEAD = """## Truncated tables
 
-The effect of a `TRUNCATE` on the target of each sink, by the option `on_truncate` of the source. With `fail`, the
-default, the run ends with the error [`truncated`](errors.md#truncated) for all sinks, and no row is removed. With `apply`
-`penstock check` reports the other sinks of the source. [Truncated tables](../howto/databases.md#truncated-tables)
-explains the conditions.
+The effect of a `TRUNCATE` on the target of each sink, by the option `on_truncate` of the source.
+With `fail`, the default, the run ends with the error [`truncated`](errors.md#truncated) for all
+sinks, and no row is removed. With `apply` `penstock check` reports the other sinks of the source.
+[Truncated tables](../howto/databases.md#truncated-tables) explains the conditions.
 
 """
 

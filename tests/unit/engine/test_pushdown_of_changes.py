@@ -29,7 +29,8 @@ def test_conditions_on_changes(
         "name: rows\nsources:\n  rows: {type: files, path: in, schema: 'id INT, n INT', "
         f"primary_key: id, format: {{type: debezium_json, before: {before}}}}}\n"
         "transforms:\n  large: {type: filter, from: rows, where: n > 5}\n"
-        f"sinks:\n  out: {{type: sqlite, from: large, path: db, table: t, mode: upsert{condition}}}\n"
+        "sinks:\n  out: {type: sqlite, from: large, path: db, table: t, mode: upsert"
+        f"{condition}}}\n"
     )
     plan = app.plan(tmp_path / "rows.yaml")
     (query,) = plan.queries
