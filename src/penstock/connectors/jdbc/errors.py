@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
-from penstock.sdk.database.errors import CONNECTION_LIMIT, ServerErrors
+from penstock.sdk.database.errors import ServerErrors
 from penstock.sdk.database.mysql_errors import HINTS, TRANSIENT
 
 _REJECTED = ("22", "23", "44", "45")
@@ -21,7 +21,6 @@ _CERTIFICATES = ("PKIX", "CertificateException", "SSLPeerUnverified", "hostnamev
 _STATEMENT_TIMEOUTS = frozenset({"57014", "HYT00"})
 _H2_LOST, _H2_NOT_FOUND, _H2_LOCK_TIMEOUT = (90067, 90121), 90146, 50200
 _OF_MYSQL = ("jdbc:mysql:", "jdbc:mariadb:")
-_TOO_MANY_CONNECTIONS = "53300"
 _UNKNOWN_DATABASE = frozenset({"3D000", "90146", "90149", "XJ004"})
 
 
@@ -70,7 +69,7 @@ def translate_error(error: Exception, address: str) -> PenstockError | None:
         or number == _H2_LOCK_TIMEOUT
         or _is(first, "SQLTransientException")
     ):
-        return errors.busy(reason, CONNECTION_LIMIT if state == _TOO_MANY_CONNECTIONS else None)
+        return errors.busy(reason, None)
     if state.startswith(_REJECTED) or _is(first, "SQLDataException"):
         return Rejected(f"the database rejects the row: {reason}", code="rejected")
     return errors.statement(reason)

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
-from penstock.sdk.database.errors import CONNECTION_LIMIT, ServerErrors
+from penstock.sdk.database.errors import ServerErrors, is_connection_limit
 from penstock.sdk.network.tls import is_lost_connection
 
 _REJECTED = ("22", "23", "44", "54000", "P0001")
@@ -21,7 +21,6 @@ transactions that the server has ended after a time."""
 _HINTS = {
     "25006": "The server is a standby. Check that url is the primary.",
     "53100": "Free disk space of the server.",
-    "53300": CONNECTION_LIMIT,
     "57014": "Set timeout, or find the lock or the slow query in pg_stat_activity.",
 }
 _AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
@@ -33,7 +32,6 @@ Types have states of their own, such as that of an unknown table for `regclass`.
 _DENIED = re.compile(r"permission denied for (table|relation|view|schema|sequence|database) (.+)$")
 _PRIVILEGES = {"schema": "USAGE, CREATE", "sequence": "USAGE", "database": "TEMPORARY"}
 """The privileges on an object that Penstock needs; of a table they depend on the statement."""
-_TOO_MANY = re.compile("too many (connections|clients)|connection slots")
 
 
 def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
@@ -76,8 +74,8 @@ def _grant(reason: str, config: ConnectionConfig) -> str:
 
 def _connection_error(reason: str, errors: ServerErrors) -> PenstockError:
     """Returns the error of a connection that failed, for which the client has no SQLSTATE."""
-    if _TOO_MANY.search(reason):
-        return errors.busy(reason, CONNECTION_LIMIT)
+    if is_connection_limit(reason):
+        return errors.busy(reason, None)
     if ("certificate" in reason or "SSL" in reason) and not is_lost_connection(reason):
         return errors.tls(reason)
     if any(text in reason for text in _AUTHENTICATION):

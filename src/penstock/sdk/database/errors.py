@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from penstock.core.errors import Permanent, Transient
 from penstock.sdk.network.tls import certificate_hint
 
-CONNECTION_LIMIT = "Raise max_connections of the server, or close other connections."
+_TOO_MANY = re.compile(
+    r"too many (connections|clients)|connection slots|max_\w*connections", re.IGNORECASE
+)
+_LIMITS = {
+    "connections for role": "Run ALTER ROLE ... CONNECTION LIMIT with a greater number",
+    "connections for database": "Run ALTER DATABASE ... CONNECTION LIMIT with a greater number",
+    "max_user_connections": "Raise max_user_connections of the user or of the server",
+}
+"""The hints by words of the server that name the limit."""
 UNREACHABLE = "Check that the server is running, and the option url."
+
+
+def is_connection_limit(reason: str) -> bool:
+    """Returns whether a reason of a server is a limit of its connections."""
+    return _TOO_MANY.search(reason) is not None
 
 
 def at_limit(setting: str) -> str:
@@ -59,7 +73,14 @@ class ServerErrors:
         )  # fmt: skip
 
     def busy(self, reason: str, hint: str | None) -> Transient:
-        """Returns the error of a statement that may succeed later."""
+        """Returns the error of a statement or a connection that may succeed later."""
+        if is_connection_limit(reason):
+            limits = (hint for words, hint in _LIMITS.items() if words in reason)
+            raised = next(limits, "Raise max_connections of the server")
+            return Transient(
+                f"could not connect to {self._server}: {reason}", code="busy",
+                hint=f"{raised}, or close other connections.",
+            )  # fmt: skip
         return Transient(
             f"could not execute the statement: {self._server} returned: {reason}", code="busy",
             hint=hint,

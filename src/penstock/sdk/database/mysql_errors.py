@@ -6,8 +6,6 @@ https://mariadb.com/kb/en/mariadb-error-codes/
 
 from __future__ import annotations
 
-from penstock.sdk.database.errors import CONNECTION_LIMIT
-
 TRANSIENT = frozenset(
     {
         3, 20, 1020, 1021, 1026, 1028, 1030, 1037, 1038, 1040, 1041, 1080, 1105, 1114, 1129,
@@ -18,7 +16,6 @@ TRANSIENT = frozenset(
 """Connections, disks, memory, locks, limits, statements that were ended, read-only servers."""
 HINTS = {
     **dict.fromkeys((3, 20, 1021, 1026, 1878), "Free disk space of the server."),
-    1040: CONNECTION_LIMIT,
     1114: "Free disk space of the server.",
     1205: "Set timeout, or find the transaction with the lock in information_schema.INNODB_TRX.",
     1290: "The server is read-only. Check that url is the primary.",
