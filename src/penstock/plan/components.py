@@ -163,11 +163,16 @@ class Components(ComponentFactory):
         if made is None or len(self.errors) > count:
             return None
         if not isinstance(made, ReplayableSource) or isinstance(made, _NOT_IN_PHASES):
+            has_changes = getattr(made.config, "changes", False) is True
             self.add_error(
-                (*route, "type"), f"a source of type {spec.type} cannot be a phase",
+                (*route, "changes" if has_changes else "type"),
+                f"a source of type {spec.type} cannot be a phase"
+                + (" with changes: true" if has_changes else ""),
                 code="invalid-option",
-                hint="Use a source whose records can be read again, such as files.",
-            )  # fmt: skip
+                hint="Read it without hybrid: it reads the rows of the table, then its changes."
+                if has_changes
+                else "Use a source whose records can be read again, such as files.",
+            )
             return None
         return made
 

@@ -213,6 +213,13 @@ def test_columns_come_from_the_phases(make: Make, put: Callable[..., None]) -> N
             SCHEMA,
             {"invalid-option": "a source of type http cannot be a phase"},
         ),
+        (
+            (OLD, "{type: postgres, url: 'postgresql://h/d', table: t, changes: true}"),
+            SCHEMA,
+            {
+                "invalid-option": "a source of type postgres cannot be a phase with changes: true",
+            },
+        ),
         ((OLD, "{path: x}"), SCHEMA, {"missing-option": 'phase 2 of "orders" needs "type"'}),
         (
             (OLD, OLD),
