@@ -18,9 +18,9 @@ def extras_of(config: StepsConfig) -> frozenset[str]:
     lookups = [lookup for step in config.steps for lookup in step.lookups]
     found = {_OF_STEPS[step.type] for step in config.steps if step.type in _OF_STEPS}
     found |= {_OF_CODECS[codec.type] for codec in _codecs(config) if codec.type in _OF_CODECS}
-    tables = [each.tables for each in inputs if each.tables is not None]
-    targets = [each.target for each in outputs if each is not None and each.target is not None]
-    types = [*(each.type for each in (*tables, *targets)), *("redis" for _ in lookups)]
+    types = ["redis" for _ in lookups]
+    types += [each.tables.type for each in inputs if each.tables is not None]
+    types += [each.target.type for each in outputs if each is not None and each.target is not None]
     found |= {registry.find("source", type_).extra or "" for type_ in types}
     return frozenset(found - {""})
 

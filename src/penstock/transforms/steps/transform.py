@@ -271,6 +271,7 @@ def _located(*option: str | int) -> Iterator[list[PenstockError]]:
         yield errors
     except (UserError, ValidationErrors) as error:
         for inner in flatten_errors(error):
+            located: PenstockError = inner
             if isinstance(inner, OptionError) and inner.option:
                 located = OptionError.of(
                     *option[:-1], *inner.option, message=inner.message, code=inner.code,
@@ -280,8 +281,6 @@ def _located(*option: str | int) -> Iterator[list[PenstockError]]:
                 located = OptionError.of(
                     *option, message=inner.message, code=inner.code, hint=inner.hint
                 )
-            else:
-                located = inner
             errors.append(located)
 
 
