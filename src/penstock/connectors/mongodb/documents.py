@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from typing import cast as cast_type
 
 import numpy as np
 import pyarrow as pa
@@ -85,12 +86,12 @@ def to_rows(
     columns = conversion.columns
 
     def attempt(start: int, stop: int) -> pa.RecordBatch:
-        part: list[Document] = []
-        for index, document in enumerate(documents[start:stop]):
-            if isinstance(document, Undecodable):
-                raise FailedRow(index, document.error)
-            part.append(document)
-        return columns_of(part, columns, field_of)
+        part = documents[start:stop]
+        if Undecodable in {*map(type, part)}:
+            for index, document in enumerate(part):
+                if isinstance(document, Undecodable):
+                    raise FailedRow(index, document.error)
+        return columns_of(cast_type(Sequence[Document], part), columns, field_of)
 
     def payload(index: int) -> bytes:
         document = documents[index]
