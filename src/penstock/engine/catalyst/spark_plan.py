@@ -78,6 +78,24 @@ def with_children(node: Any, old: Sequence[Any], new: Sequence[Any]) -> Any:
     return replace_children(node, new)
 
 
+def replace_expressions(
+    expression: Any, replaced: Sequence[tuple[Any, Any]], *, within_aggregates: bool
+) -> Any:
+    """Returns an expression with the second of each pair in place of expressions like the first.
+
+    `within_aggregates` includes the arguments of aggregate functions.
+    """
+    for old, new in replaced:
+        if expression.semanticEquals(old):
+            return new
+    if not within_aggregates and class_name(expression) == "AggregateExpression":
+        return expression
+    return map_children(
+        expression,
+        lambda child: replace_expressions(child, replaced, within_aggregates=within_aggregates),
+    )
+
+
 _SUBQUERIES = ("Exists", "LateralSubquery", "ListQuery", "ScalarSubquery")
 
 Rewrite = Callable[[Any, Any], Any]

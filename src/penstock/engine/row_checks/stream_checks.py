@@ -7,6 +7,7 @@ failing operators are upstream of the state. Their checks are part of the stream
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
     frame_of,
-    map_children,
+    replace_expressions,
     scala_items,
 )
 from penstock.engine.row_checks.checked_plan import (
@@ -216,19 +217,12 @@ class _CheckedStream(CheckedPlan):
         if passing is None:
             return plan.withNewChildren(self.sequence([self.rewrite(plan.child())]))
         replaced = [pair for pair in zip(values, fields, strict=True) if pair[0] is not pair[1]]
+        replaced_in = partial(replace_expressions, replaced=replaced, within_aggregates=True)
         groups, results = (
-            self.sequence([_replace(item, replaced) for item in scala_items(items)])
+            self.sequence(list(map(replaced_in, scala_items(items))))
             for items in (plan.groupingExpressions(), plan.aggregateExpressions())
         )
         return self.plans.Aggregate(groups, results, passing, plan.hint())
-
-
-def _replace(expression: Any, replaced: list[tuple[Any, Any]]) -> Any:
-    """Returns an expression in which values are replaced by fields."""
-    for value, field in replaced:
-        if expression.semanticEquals(value):
-            return field
-    return map_children(expression, lambda child: _replace(child, replaced))
 
 
 def _passing(writer: FailingRowsWriter) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,6 +21,7 @@ from penstock.engine.catalyst.spark_plan import (
     class_name,
     has_metadata,
     map_children,
+    replace_expressions,
     rewrite_streams,
     scala_items,
     scala_sequence,
@@ -150,19 +152,12 @@ def _by_column(plan: Any, struct: Any, time: Any, java: Any) -> Any:
     timed = plans.Filter(expressions.IsNotNull(time), plan.child())
     rows = plans.Project(scala_sequence(java, [*scala_items(plan.child().output()), window]), timed)
     column = scala_items(rows.output())[-1]
+    replaced = partial(replace_expressions, replaced=[(struct, column)], within_aggregates=False)
     groups, items = (
-        scala_sequence(java, [_replace(each, struct, column) for each in scala_items(part)])
+        scala_sequence(java, list(map(replaced, scala_items(part))))
         for part in (plan.groupingExpressions(), plan.aggregateExpressions())
     )
     return plans.Aggregate(groups, items, rows, plan.hint())
-
-
-def _replace(expression: Any, struct: Any, column: Any) -> Any:
-    if expression.semanticEquals(struct):
-        return column
-    if class_name(expression) == "AggregateExpression":
-        return expression
-    return map_children(expression, lambda child: _replace(child, struct, column))
 
 
 def _parts(expression: Any) -> Iterator[Any]:

@@ -6,6 +6,7 @@ remains one, and the event time is a column like any other.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,7 +16,7 @@ from penstock.engine.catalyst.spark_plan import (
     WINDOWS,
     class_name,
     has_metadata,
-    map_children,
+    replace_expressions,
     rewrite_streams,
     scala_items,
     scala_sequence,
@@ -55,10 +56,11 @@ def _without_event_times(plan: Any, times: list[Any], java: Any) -> Any:
         scala_sequence(java, [*scala_items(plan.child().output()), *copies]), plan.child()
     )
     replaced = list(zip(times, scala_items(child.output())[-len(times) :], strict=True))
-    groups = [_replace(each, replaced) for each in scala_items(plan.groupingExpressions())]
+    copied = partial(replace_expressions, replaced=replaced, within_aggregates=False)
+    groups = list(map(copied, scala_items(plan.groupingExpressions())))
     items = []
     for item in scala_items(plan.aggregateExpressions()):
-        value = _replace(item, replaced)
+        value = copied(item)
         if class_name(value) == "AttributeReference" and value is not item:
             value = expressions.Alias(
                 value, item.name(), item.exprId(), item.qualifier(), none, empty
@@ -67,16 +69,6 @@ def _without_event_times(plan: Any, times: list[Any], java: Any) -> Any:
     return plans.Aggregate(
         scala_sequence(java, groups), scala_sequence(java, items), child, plan.hint()
     )
-
-
-def _replace(expression: Any, replaced: list[tuple[Any, Any]]) -> Any:
-    """Returns an expression with copies in place of columns, except in aggregate functions."""
-    for column, copy in replaced:
-        if expression.semanticEquals(column):
-            return copy
-    if class_name(expression) == "AggregateExpression":
-        return expression
-    return map_children(expression, lambda child: _replace(child, replaced))
 
 
 def _has(expression: Any, *keys: str) -> bool:

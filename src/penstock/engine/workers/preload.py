@@ -12,6 +12,7 @@ import sys
 
 from penstock.core.deferred_pandas import defer_pandas
 
+PANDAS = ("pandas", "pyarrow.pandas_compat")
 PYTHON = (
     "numpy",
     "pyarrow",
@@ -68,7 +69,7 @@ def preload(*, pandas: bool = True) -> None:
         return
     if not pandas:
         defer_pandas()
-    names = [*(["pandas"] if pandas else []), *PYTHON, *PENSTOCK]
+    names = [*(PANDAS if pandas else ()), *PYTHON, *PENSTOCK]
     for package in ALL_OF:
         with contextlib.suppress(Exception):
             modules = pkgutil.iter_modules(importlib.import_module(package).__path__, package + ".")
