@@ -16,6 +16,7 @@ from penstock.core.log import Silent
 from penstock.server.server import open_server
 from penstock.server.settings import Settings
 from penstock.server.store import database as databases
+from penstock.server.store import pipelines as stored_pipelines
 from penstock.server.store.accounts import Accounts
 from penstock.server.store.audit import Audit
 from penstock.server.store.database import FILE, Database
@@ -100,6 +101,30 @@ def test_a_store_of_an_earlier_version_is_upgraded(open_store: Open, tmp_path: P
     database.execute(STORE.update().values(layout=99))
     with pytest.raises(StateError, match="newer version"):
         open_store()
+
+
+def test_wishes_within_a_second_are_ordered(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_pipelines, "now", lambda: "2026-11-01T00:00:00Z")
+    pipelines = Pipelines(open_store())
+    (pipeline,) = pipelines.all()
+    id, failure = pipeline.id, {"state": "failed"}
+    for late in (
+        lambda wishes: pipelines.end_fresh(id, wishes),
+        lambda wishes: pipelines.give_up(id, wishes, failure),
+        lambda wishes: pipelines.add_failed_start(id, wishes),
+    ):
+        pipelines.set_wish(id, "running", "ann", fresh=True)
+        earlier = pipelines.get(id).wishes
+        pipelines.set_wish(id, "running", "ann", fresh=True)
+        late(earlier)
+        found = pipelines.get(id)
+        assert (found.wish, found.fresh, found.failure, found.failed_starts) == (
+            "running", True, None, 0,
+        )  # fmt: skip
+    pipelines.give_up(id, pipelines.get(id).wishes, failure)
+    assert (pipelines.get(id).wish, pipelines.get(id).wishes) == ("stopped", 7)
 
 
 def test_a_failed_upgrade_changes_nothing(

@@ -196,7 +196,7 @@ def test_start_status_logs_and_stop(penstock: Penstock, console: Console) -> Non
 def test_status_of_an_ejected_pipeline(penstock: Penstock, console: Console) -> None:
     pipelines, id = console.server.parts.views._pipelines, console.id()
     for _ in range(EJECTING_STARTS):
-        pipelines.add_failed_start(id, pipelines.get(id).wished_at)
+        pipelines.add_failed_start(id, pipelines.get(id).wishes)
     lines = penstock("status", "--all")[1].splitlines()
     assert (lines[0].split()[0], lines[1].strip()) == ("shop", EJECTED)
     (facts,) = json.loads(penstock("status", "--all", "--json")[1])

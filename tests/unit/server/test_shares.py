@@ -145,14 +145,14 @@ def test_a_written_batch_ends_the_count_of_failed_starts(console: Console) -> No
     start(console, "bar")
     running(console, "bar")
     pipelines, id = console.server.parts.views._pipelines, console.id("bar")
-    pipelines.add_failed_start(id, pipelines.get(id).wished_at)
+    pipelines.add_failed_start(id, pipelines.get(id).wishes)
     wait_for(lambda: pipelines.get(id).failed_starts == 0, lambda: "one failed start remains")
 
 
 def test_a_new_version_returns_a_pipeline_to_its_share(console: Console) -> None:
     pipelines, id = console.server.parts.views._pipelines, console.id("bar")
     for _ in range(2):
-        pipelines.add_failed_start(id, pipelines.get(id).wished_at)
+        pipelines.add_failed_start(id, pipelines.get(id).wishes)
     assert pipelines.get(id).ejected
     with pipelines.new_version(id, "", "ann", ""):
         pass

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 
 from penstock.core.errors import UserError
 from penstock.runtime.state.directory import now
@@ -39,7 +39,8 @@ class StoredPipeline:
     its text; None before the first one. `fresh` is whether its next run resets the state; it
     remains until a run has locked the state, so that a kill does not lose it. `failure`
     is the health of a pipeline whose restart the server has given up. `failed_starts` is the number
-    of its starts in a share that have ended the host or have not locked the state.
+    of its starts in a share that have ended the host or have not locked the state. `wishes` is the
+    number of wishes so far, which orders those within a second and those of other clocks.
     """
 
     id: str
@@ -52,6 +53,7 @@ class StoredPipeline:
     digest: str | None = None
     failure: dict[str, Any] | None = None
     failed_starts: int = 0
+    wishes: int = 0
 
     @property
     def ejected(self) -> bool:
@@ -158,19 +160,22 @@ class Pipelines:
         """Records the wish of a user for a pipeline. A start returns the pipeline to its share."""
         values = {
             "wish": wish, "wished_by": user, "wished_at": now(), "fresh": fresh, "failure": None,
+            "wishes": PIPELINES.c.wishes + 1,
         }  # fmt: skip
         if wish != "stopped":
             values["failed_starts"] = 0
         self._database.execute(update(PIPELINES).where(PIPELINES.c.id == id).values(values))
 
-    def give_up(self, id: str, wished_at: str | None, failure: dict[str, Any] | None) -> None:
+    def give_up(self, id: str, wishes: int, failure: dict[str, Any] | None) -> None:
         """Records that a pipeline stays as it is after the end of its run.
 
-        `failure` is its health, if the run failed. A wish after `wished_at` remains.
+        `failure` is its health, if the run failed. A wish after that of the number remains.
         """
-        values = {"wish": "stopped", "wished_by": None, "wished_at": now(), "failure": failure}
-        same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
-        mine = same & (PIPELINES.c.wish == "running")
+        values = {
+            "wish": "stopped", "wished_by": None, "wished_at": now(), "failure": failure,
+            "wishes": PIPELINES.c.wishes + 1,
+        }  # fmt: skip
+        mine = _is_wish(id, wishes) & (PIPELINES.c.wish == "running")
         self._database.execute(update(PIPELINES).where(mine).values(values))
 
     @contextmanager
@@ -227,14 +232,14 @@ class Pipelines:
             ))  # fmt: skip
         return True
 
-    def end_fresh(self, id: str, wished_at: str | None) -> None:
+    def end_fresh(self, id: str, wishes: int) -> None:
         """Records that a run has reset the state, as a wish asked. A later wish remains."""
-        same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
+        same = _is_wish(id, wishes)
         self._database.execute(update(PIPELINES).where(same).values(fresh=False))
 
-    def add_failed_start(self, id: str, wished_at: str | None) -> None:
+    def add_failed_start(self, id: str, wishes: int) -> None:
         """Counts a failed start in a share. A later wish has reset the count."""
-        same = (PIPELINES.c.id == id) & (PIPELINES.c.wished_at == wished_at)
+        same = _is_wish(id, wishes)
         counted = {"failed_starts": PIPELINES.c.failed_starts + 1}
         self._database.execute(update(PIPELINES).where(same).values(counted))
 
@@ -271,6 +276,11 @@ class Pipelines:
         query = select(STARTS).where(STARTS.c.pipeline == id)
         rows = self._database.rows(query.order_by(STARTS.c.time.desc()).limit(limit))
         return [Start(**row) for row in rows]
+
+
+def _is_wish(id: str, wishes: int) -> ColumnElement[bool]:
+    """Returns the condition that the wish of a number is still the last one of a pipeline."""
+    return (PIPELINES.c.id == id) & (PIPELINES.c.wishes == wishes)
 
 
 def digest_of(text: str) -> str:

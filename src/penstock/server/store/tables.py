@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-LAYOUT = 4
+LAYOUT = 5
 """Version of the tables; `upgrade.py` has the steps between versions."""
 
 STORE = Table("store", METADATA, Column("layout", Integer, nullable=False))
@@ -35,12 +35,13 @@ PIPELINES = Table(
     Column("digest", String),
     Column("failure", JSON(none_as_null=True)),
     Column("failed_starts", Integer, nullable=False, default=0, server_default="0"),
+    Column("wishes", Integer, nullable=False, default=0, server_default="0"),
     Column("stamp", String),
     Column("facts", JSON(none_as_null=True)),
 )
 """`wish` is running, stopped or restarted. `fresh` resets the state at the next start. `version` is
 the applied one, and `digest` the SHA-256 of its text. `failure` is the health after the server has
-given up. `failed_starts` are those in a share, since a user has started the pipeline, a version was
+given up. `wishes` is the number of wishes so far: its value identifies a wish. `failed_starts` are those in a share, since a user has started the pipeline, a version was
 applied, or a run has written a batch.
 `facts` are those of the file (see `workers.operations.describe`), of the time and size `stamp`."""
 

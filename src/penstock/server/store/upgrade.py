@@ -20,6 +20,7 @@ STEPS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE starts ADD COLUMN host VARCHAR",
         "UPDATE pipelines SET stamp = NULL",  # the facts of files have the kind of state
     ),
+    5: ("ALTER TABLE pipelines ADD COLUMN wishes INTEGER DEFAULT 0 NOT NULL",),
 }
 """The statements that lead to a layout from the one before, in addition to its new tables."""
 

@@ -57,8 +57,8 @@ class Supervised:
         self._has_lock = self._requested_stop = False
         self._cancelled_at: float | None = None
         self._failures = Failures()
-        self._wished_at: str | None = None
-        self._wish: tuple[str, str | None] | None = None
+        self._wishes: int | None = None
+        self._wish: tuple[str, int] | None = None
         self._error: Reason | None = None
         self.health = Health("unknown")
         self.status: Status | None = None
@@ -94,11 +94,11 @@ class Supervised:
 
         Raises StateError if the state directory cannot be read.
         """
-        wish = pipeline.wish, pipeline.wished_at
+        wish = pipeline.wish, pipeline.wishes
         is_confirmed = self._wish not in (None, wish) and pipeline.wish == "running"
         self._wish = wish
-        if pipeline.wished_at != self._wished_at:
-            self._wished_at = pipeline.wished_at
+        if pipeline.wishes != self._wishes:
+            self._wishes = pipeline.wishes
             self._failures, self._error = Failures(), None
         if entry is None or entry.state is None:
             self.status, self.health = None, _without_state(entry)
@@ -149,7 +149,7 @@ class Supervised:
         """Requests the stop of a run that is to end, and records that it has reset its state."""
         self._has_lock, self._error = True, None
         if self._owns_lock and pipeline.fresh and pipeline.wish == "running":
-            self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+            self._pipelines.end_fresh(pipeline.id, pipeline.wishes)
         if pipeline.failed_starts and not pipeline.ejected and self._has_written(status.numbers):
             self._pipelines.reset_failed_starts(pipeline.id)
         if self.ends(pipeline):
@@ -185,7 +185,7 @@ class Supervised:
             if last is not None and last.id != process.run:
                 last = None
             if last is not None and pipeline.fresh and pipeline.wish == "running":
-                self._pipelines.end_fresh(pipeline.id, pipeline.wished_at)
+                self._pipelines.end_fresh(pipeline.id, pipeline.wishes)
             if self._leave_host(pipeline, process, was_cancelled=was_cancelled):
                 return
         if pipeline.wish == "restarted" or (pipeline.wish == "running" and requested_stop):
@@ -198,7 +198,7 @@ class Supervised:
             exit_code = last.exit_code
         if exit_code == 0 or (last is not None and last.ending not in ("failed", "killed")):
             if pipeline.wish == "running":
-                self._pipelines.give_up(pipeline.id, pipeline.wished_at, None)
+                self._pipelines.give_up(pipeline.id, pipeline.wishes, None)
             return
         self._fail(pipeline, last, process, exit_code)
 
@@ -214,7 +214,7 @@ class Supervised:
             self.health.state == "starting" or in_first_batch(numbers, process.run)
         )
         if ended_host or (was_cancelled and isinstance(process, SharedRun)):
-            self._pipelines.add_failed_start(pipeline.id, pipeline.wished_at)
+            self._pipelines.add_failed_start(pipeline.id, pipeline.wishes)
             if pipeline.failed_starts + 1 == EJECTING_STARTS:
                 self._log.warning("ejected from the share", run=process.run, reason=EJECTED)
         needs_new_host = process.needs_new_host
@@ -240,7 +240,7 @@ class Supervised:
             found = health_of(self.status)
             reason = self._error or found.reason
             health = asdict(Health(state, found.since, reason))
-            self._pipelines.give_up(pipeline.id, pipeline.wished_at, health)
+            self._pipelines.give_up(pipeline.id, pipeline.wishes, health)
 
     def _health(self, pipeline: StoredPipeline, entry: CatalogEntry, status: Status) -> Health:
         found = health_of(status)
