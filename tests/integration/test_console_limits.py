@@ -88,3 +88,22 @@ def test_lists_and_long_names_on_a_phone(console: Console, page: Page, redis: Re
         page.get_by_role("radiogroup", name="Option").get_by_text("list").click()
         page.get_by_label("Names for list").get_by_text("waiting").wait_for()
         assert serious_findings(page) == []
+
+
+def test_a_new_pipeline_on_a_phone(console: Console, page: Page) -> None:
+    """The templates are one row that scrolls, and the text is on the first screen."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.goto(f"{address}/new")
+        templates = page.get_by_role("group", name="Templates").get_by_role("button")
+        templates.last.click()
+        page.get_by_text("Valid", exact=True).wait_for()
+        boxes = [box for each in templates.all() if (box := each.bounding_box())]
+        assert len(boxes) > 5
+        assert len({box["y"] for box in boxes}) == 1
+        assert 0 <= boxes[-1]["x"] <= 390 - boxes[-1]["width"], "it is scrolled into view"
+        text = page.locator(".cm-content").bounding_box()
+        assert text is not None and text["y"] < 844 * 0.65
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert serious_findings(page) == []

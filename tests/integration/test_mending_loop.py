@@ -121,8 +121,25 @@ def _preview_and_test(tutorial: Tutorial) -> None:
     tutorial.click("Run the tests")
     page.get_by_text("1 failed, 0 passed").wait_for()
     assert "price: 3.5" in page.get_by_role("list", name="Test cases").inner_text()
+    _find_wrong_column(tutorial)
     tutorial.click("Create")
     page.get_by_role("heading", name="prices").wait_for()
+
+
+def _find_wrong_column(tutorial: Tutorial) -> None:
+    """Creates nothing from a text with a wrong column, which only a check with Spark finds."""
+    page = tutorial.page
+    type_text(page, tutorial.pipeline.replace("CAST(price", "CAST(prise"))
+    page.get_by_text("Valid", exact=True).wait_for()
+    page.get_by_role("button", name="Create").click()
+    page.get_by_text("Not created").wait_for()
+    assert page.locator(".cm-lintRange-error").all_inner_texts() == ["prise"]
+    assert 'did you mean "price"?' in page.get_by_role("list", name="Problems").inner_text()
+    page.get_by_text("1 error", exact=True).wait_for()
+    tutorial.findings += serious_findings(page)
+    page.locator(".cm-content").press("Control+.")
+    page.get_by_text("Valid", exact=True).wait_for()
+    page.get_by_text("Not created").wait_for(state="detached")
 
 
 def _run(tutorial: Tutorial, console: Console, cli: CommandLine, directory: Path) -> None:

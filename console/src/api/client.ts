@@ -21,6 +21,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns the problems of a text that the server has rejected; undefined for another error. */
+export function rejectedText(error: unknown): Problem[] | undefined {
+  return error instanceof ApiError && error.status === 422 ? error.problems : undefined;
+}
+
 /** The server cannot be reached: no answer at all. */
 export class Disconnected extends Error {
   constructor() {

@@ -2,7 +2,7 @@ import { Button, FileButton, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import { api } from "../api/client";
+import { api, rejectedText } from "../api/client";
 import type { Problem, Summary } from "../api/types";
 import { ErrorNotice } from "../parts/ErrorNotice";
 import { Loading } from "../parts/Loading";
@@ -41,10 +41,13 @@ export default function NewPipelinePage() {
     onSuccess: ({ id }) => navigate(`/pipelines/${id}`),
   });
   const foreign = convert.data && isForeign(convert.data) ? convert.data : null;
+  const rejected = rejectedText(create.error);
+  const errors = rejected ?? check.last?.errors ?? NONE;
 
   function change(next: string): void {
     setText(next);
     convert.reset();
+    create.reset();
   }
 
   async function open(file: File | null): Promise<void> {
@@ -74,19 +77,20 @@ export default function NewPipelinePage() {
           <div className={beside.beside} data-open={foreign !== null}>
             <section className="surface" aria-label="Text of the pipeline">
               <div className={classes.tools}>
-                {text.trim() ? <CheckStatus check={check} /> : <span className={classes.status}>Choose a template, open a file, or write</span>}
+                {text.trim() ? <CheckStatus check={check} found={rejected} deep={create.isPending} /> : <span className={classes.status}>Choose a template, open a file, or write</span>}
                 {text.trim() && <Button size="xs" variant="default" loading={convert.isPending} onClick={() => convert.mutate()}>Show as YAML</Button>}
                 <Button type="submit" loading={create.isPending} disabled={!name || !check.valid}>Create</Button>
               </div>
               <div className={classes.text}>
-                <CodeEditor ref={editor} label="Text of the new pipeline" language={SCRIPT.test(text) ? "sql" : "yaml"} text={text} subject={{ path: "", name: draft }} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
+                <CodeEditor ref={editor} label="Text of the new pipeline" language={SCRIPT.test(text) ? "sql" : "yaml"} text={text} subject={{ path: "", name: draft }} errors={errors} warnings={check.last?.warnings ?? NONE} onChange={change} />
               </div>
-              <ProblemList errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onShow={(each) => editor.current?.show(each)} />
+              <ProblemList errors={errors} warnings={check.last?.warnings ?? NONE} onShow={(each) => editor.current?.show(each)} />
             </section>
             {foreign && <Converted conversion={foreign} onUse={() => change(foreign.text)} />}
           </div>
         </Stack>
       </form>
+      {create.isError && <ErrorNotice error={create.error} title={rejected && "Not created"} />}
       {convert.data && (
         <Notice tone="calm" role="status" title={foreign ? `The text is ${systemOf(foreign.language)}` : "The text is YAML of Penstock"}>
           {foreign ? "It runs as it is. Use the YAML beside it to change it with the words of Penstock." : "It needs no conversion."}
@@ -99,7 +103,6 @@ export default function NewPipelinePage() {
           <DraftPanels draft={{ path: "", body: { name: draft, text } }} nodes={check.last?.nodes ?? NO_NODES} valid={check.valid} />
         </Suspense>
       )}
-      {create.isError && <ErrorNotice error={create.error} />}
     </Stack>
   );
 }

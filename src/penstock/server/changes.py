@@ -92,7 +92,8 @@ class Changes:
     def create(self, name: str, text: str, user: User, note: str = "") -> str:
         """Creates a pipeline from a valid text and returns its ID.
 
-        Raises UserError for an invalid or existing name, and CheckFailed for an invalid text.
+        The check is that of `apply`: it also finds wrong columns. Raises UserError for an invalid
+        or existing name, and CheckFailed for an invalid text.
         """
         file = self._new_file(name, text)
         with self._locks.changing(name):
@@ -104,7 +105,10 @@ class Changes:
                 f'the pipeline "{name}" exists', code="existing-pipeline",
                 hint="Choose another name, or apply the text to the existing pipeline.",
             )  # fmt: skip
-        self._require_valid(self._check(self.new_draft(name, text, user), "static"))
+        draft = self.new_draft(name, text, user)
+        levels: tuple[Level, ...] = ("static", "plan")
+        for level in levels:  # the second one starts Spark
+            self._require_valid(self._check(draft, level))
         id = self._pipelines.add(str(file))
         try:
             with self._pipelines.new_version(id, text, user.name, note or "created"):

@@ -96,6 +96,7 @@ def test_a_link_has_the_rights_of_its_author(console: Console, stranger: TestCli
     assert unknown["errors"][0]["code"] == "no-dead-letter"
 
 
+@pytest.mark.usefixtures("static_checks")
 def test_a_repeated_request_acts_once(console: Console) -> None:
     post = console.client.post
     key = {"Idempotency-Key": "one"}

@@ -64,6 +64,7 @@ def test_an_invalid_text_is_not_applied(console: Console, pipeline_directory: Pa
     assert console.get(f"pipelines/{console.id()}/versions") == []
 
 
+@pytest.mark.usefixtures("static_checks")
 def test_pipelines_are_created_and_deleted(console: Console, pipeline_directory: Path) -> None:
     body = {"name": "cafe", "text": PIPELINE.format(name="cafe"), "note": "first"}
     created = console.post("pipelines", body, status=201)

@@ -99,6 +99,7 @@ def test_concurrent_changes_have_different_numbers(
     assert (pipeline_directory / "shop" / "shop.yaml").read_text() == versions[0]["text"]
 
 
+@pytest.mark.usefixtures("static_checks")
 def test_one_creation_of_a_name(console: Console) -> None:
     body = {"name": "cafe", "text": PIPELINE.format(name="cafe")}
     with ThreadPoolExecutor(4) as pool:
@@ -143,6 +144,7 @@ def test_a_replaced_file(
         assert "another directory" not in answer.text, word
 
 
+@pytest.mark.usefixtures("static_checks")
 def test_a_text_that_is_not_written_is_no_version(
     console: Console, pipeline_directory: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_a_text_that_is_not_written_is_no_version(
     assert console.post("pipelines", body, status=201)["version"] == 1
 
 
+@pytest.mark.usefixtures("static_checks")
 def test_an_applied_text_is_kept_byte_by_byte(console: Console, pipeline_directory: Path) -> None:
     text = PIPELINE.format(name="cafe").replace("\n", "\r\n") + "# ü"
     created = console.post("pipelines", {"name": "cafe", "text": text}, status=201)

@@ -2,7 +2,7 @@ import { Button, SegmentedControl, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
-import { api } from "../../api/client";
+import { api, rejectedText } from "../../api/client";
 import { pipelinePath, useApply, useVersions } from "../../api/queries";
 import type { CheckResult, Detail, Problem } from "../../api/types";
 import { isActive } from "../../format/health";
@@ -46,6 +46,8 @@ export default function EditorTab({ detail }: { detail: Detail }) {
   const plan = useMutation({
     mutationFn: () => api.post<CheckResult>(`${pipelinePath(id)}/check`, { text, level: "plan" }),
   });
+  const found = plan.data && !plan.data.ok ? plan.data.errors : rejectedText(apply.error ?? plan.error);
+  const errors = found ?? check.last?.errors ?? NONE;
   const pending = text !== file || detail.changed;
 
   useEffect(() => {
@@ -78,7 +80,7 @@ export default function EditorTab({ detail }: { detail: Detail }) {
       {!mayEdit && <Notice tone="calm" title="You may read this text">The right edit permits changes.</Notice>}
       <section className="surface" aria-label="Text of the pipeline">
         <div className={classes.tools}>
-          {mayEdit ? <CheckStatus check={check} /> : <span className={classes.status}>Read only</span>}
+          {mayEdit ? <CheckStatus check={check} found={found} deep={plan.isPending || apply.isPending} /> : <span className={classes.status}>Read only</span>}
           <SegmentedControl size="xs" aria-label="View" value={view} onChange={setView} data={[{ value: "text", label: "Text" }, { value: "difference", label: "Difference" }]} />
           {mayEdit && draft !== undefined && (
             <Button size="xs" variant="subtle" color="gray" onClick={() => change(file)}>
@@ -93,14 +95,14 @@ export default function EditorTab({ detail }: { detail: Detail }) {
         </div>
         <div className={classes.text}>
           {view === "text" ? (
-            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} subject={{ path: pipelinePath(id) }} errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onChange={change} />
+            <CodeEditor ref={editor} label={`Text of ${name}`} language={language} text={text} readOnly={!mayEdit} subject={{ path: pipelinePath(id) }} errors={errors} warnings={check.last?.warnings ?? NONE} onChange={change} />
           ) : (
             <Suspense fallback={<Loading />}>
               <DifferenceView label={`Difference of ${name} to the applied version`} language={language} before={applied} after={text} />
             </Suspense>
           )}
         </div>
-        <ProblemList errors={check.last?.errors ?? NONE} warnings={check.last?.warnings ?? NONE} onShow={show} />
+        <ProblemList errors={errors} warnings={check.last?.warnings ?? NONE} onShow={show} />
         {mayEdit && (
           <form className={classes.apply} onSubmit={(event) => { event.preventDefault(); send(false); }}>
             <TextInput className={classes.note} aria-label="Note of the version" placeholder="Note, such as: read all topics" maxLength={500} value={note} onChange={(event) => setNote(event.currentTarget.value)} />
