@@ -84,12 +84,22 @@ def perform(file: Path, log: Path, run: str | None, connections: str, *, fresh: 
         return int(numbers[0])
     if behavior == "run" and numbers:
         time.sleep(float(numbers[0]))
-    state = StateDirectory(file.parent / ".penstock" / file.stem)
     try:
-        return hold(state, behavior, numbers, run, fresh=fresh)
+        return hold(state_of(file), behavior, numbers, run, fresh=fresh)
     except StateError as error:
-        print(error, file=sys.stderr)
+        line = {"run": run, "level": "error", "event": "error", "code": error.code}
+        log.write_text(json.dumps({**line, "error": error.message, "hint": error.hint}) + "\n")
         return error.policy.exit_code
+
+
+def state_of(file: Path) -> StateDirectory:
+    """Returns the state directory of a file; one with the real lease for an object store."""
+    if "s3://" not in file.read_text():
+        return StateDirectory(file.parent / ".penstock" / file.stem)
+    from penstock.app import plan
+    from penstock.runtime.state.pipeline import open_state
+
+    return open_state(plan(file))
 
 
 def hold(

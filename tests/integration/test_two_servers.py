@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ import pytest
 from penstock.core.errors import StateError
 from penstock.core.log import Silent
 from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.lock import ALREADY_RUNNING
 from penstock.runtime.state.status import current_owner
 from penstock.server.server import Server, open_server
 from penstock.server.settings import Settings
@@ -24,6 +26,7 @@ from penstock.server.store import pipelines as stored_pipelines
 from penstock.server.supervision import supervisor
 from server_console import PIPELINE, wait_for
 from servers.postgres import DATABASE, Postgres
+from servers.s3 import Bucket
 
 pytestmark = pytest.mark.slow
 OpenServer = Callable[[str], Server]
@@ -49,6 +52,7 @@ def open_on(
 
         def open_(host: str) -> Server:
             monkeypatch.setattr(socket, "gethostname", lambda: host)
+            monkeypatch.setenv("PENSTOCK_CACHE", str(server_settings.directory / "cache" / host))
             data = server_settings.directory / ".penstock" / host
             settings = replace(server_settings, store=store, data=data)
             server = stack.enter_context(open_server(settings, Silent()))
@@ -79,7 +83,9 @@ def _start(server: Server) -> StateDirectory:
     (shop,) = server.parts.views.summaries()
     server.parts.changes.start(shop.id, "admin")
     _await(server, "running")
-    return StateDirectory(server.parts.settings.directory / "shop" / ".penstock" / "shop")
+    entry = server.supervisor._catalog.entry(shop.id)
+    assert entry is not None and entry.state is not None
+    return StateDirectory(entry.state)
 
 
 def _lose_lease(postgres: Postgres) -> None:
@@ -215,3 +221,31 @@ def test_the_clock_of_another_machine_orders_no_starts(
     third.parts.changes.stop(_await(third, "running").id, "ann")
     _await(third, "stopped")
     assert current_owner(state) is None
+
+
+def test_a_state_in_an_object_store_has_one_run(
+    open_on: OpenServer, server_settings: Settings, bucket: Bucket
+) -> None:
+    """The run of the second server waits until that on the first machine has ended."""
+    storage = json.dumps(bucket.server.storage)
+    stored = f"runtime: {{state: {bucket.url}/states, storage: {storage}}}\n"
+    (server_settings.directory / "shop" / "shop.yaml").write_text(
+        PIPELINE.format(name="shop") + stored
+    )
+    first = open_on("a")
+    state = _start(first)
+    owner = current_owner(state)
+    assert owner is not None and owner.pid is not None
+    _killed(first)
+    second = open_on("b")
+    shop = _await(second, "retrying")
+    assert shop.health.reason.code == ALREADY_RUNNING
+    assert f"process {owner.pid} on " in shop.health.reason.message
+    assert shop.wish == "running"
+    assert current_owner(state) == owner, "the run of the first machine continues"
+    os.kill(owner.pid, signal.SIGKILL)
+    _await(second, "running")
+    entry = second.supervisor._catalog.entry(shop.id)
+    assert entry is not None and entry.state is not None and entry.state != state.root
+    runs = [run["id"] for run in StateDirectory(entry.state).runs()]
+    assert len(runs) == 2, "it continues the history of the first run"

@@ -39,11 +39,12 @@ PIPELINES = Table(
     Column("stamp", String),
     Column("facts", JSON(none_as_null=True)),
 )
-"""`wish` is running, stopped or restarted. `fresh` resets the state at the next start. `version` is
-the applied one, and `digest` the SHA-256 of its text. `failure` is the health after the server has
-given up. `wishes` is the number of wishes so far: its value identifies a wish. `failed_starts` are those in a share, since a user has started the pipeline, a version was
-applied, or a run has written a batch.
-`facts` are those of the file (see `workers.operations.describe`), of the time and size `stamp`."""
+"""`wish` is running, stopped or restarted. `wishes` is the number of wishes so far, and identifies
+the last one. `fresh` resets the state at the next start. `version` is the applied one, and `digest`
+the SHA-256 of its text. `failure` is the health after the server has given up. `failed_starts` are
+those in a share, since a user has started the pipeline, a version was applied, or a run has written
+a batch. `facts` are those of the file (see `workers.operations.describe`), of the time and size
+`stamp`."""
 
 VERSIONS = Table(
     "versions",
