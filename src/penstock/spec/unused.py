@@ -11,7 +11,7 @@ from penstock.spec.front_end import document_front_end
 from penstock.spec.graph import NodeRef, is_dynamic_table, list_nodes, readable_names
 from penstock.spec.source_map import SourceMap
 from penstock.sql.dialect.outputs import with_outputs
-from penstock.sql.facts import parse_facts
+from penstock.sql.facts import Facts, parse_facts
 
 
 def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
@@ -71,23 +71,35 @@ def _unused_outputs(
 
 
 def reads_unknown_relations(source_map: SourceMap) -> bool:
-    """Returns whether the SQL of a transform names a relation that is no node."""
+    """Returns whether the SQL of a transform names a relation that is no node.
+
+    The relations of a SQL text that cannot be analyzed are not known, and have no such error.
+    """
     nodes = list_nodes(source_map)
     known = {name.casefold() for name in readable_names(nodes)}
     known |= {node.name.casefold() for node in nodes}
     return any(
-        _possible_inputs(node.data, frozenset(known)) - known
+        _relations(node.data, frozenset(known)) - known
         for node in nodes
         if node.kind == "transform" and not node.inputs
     )
 
 
 def _possible_inputs(data: Any, known: frozenset[str]) -> set[str]:
+    facts = _facts(data)
+    return _words(data) if facts is None else {each.casefold() for each in facts.relations(known)}
+
+
+def _relations(data: Any, known: frozenset[str]) -> set[str]:
+    facts = _facts(data)
+    return set() if facts is None else {each.casefold() for each in facts.relations(known)}
+
+
+def _facts(data: Any) -> Facts | None:
+    """Returns the facts of the SQL of a transform; None for one that cannot be analyzed."""
     text = data.get("sql") if isinstance(data, dict) else None
     facts = parse_facts(with_outputs(text)) if isinstance(text, str) else None
-    if facts is None or facts.tree is None:
-        return _words(data)
-    return {name.casefold() for name in facts.relations(known)}
+    return None if facts is None or facts.tree is None else facts
 
 
 def _words(data: Any) -> set[str]:
