@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.catalog import pipeline_files
+from penstock.core.cache import cache_directory
 from penstock.core.errors import PenstockError
 from penstock.core.version import __version__
 from penstock.server.connections.profiles import Profiles
@@ -127,7 +128,7 @@ class Catalog:
             return None
         stamp = (
             f"{__version__}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:"
-            f"{self._profiles_stamp}"
+            f"{self._profiles_stamp}:{cache_directory()}"  # which has states of object stores
         )
         known = self._entries.get(id)
         if known is not None and known.stamp == stamp:

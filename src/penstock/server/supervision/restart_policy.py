@@ -20,16 +20,29 @@ class Failures:
     times: list[float] = field(default_factory=list)
     next_start: float = 0.0
     is_final: bool = False
+    rejections: int = 0
+    """The starts in succession that another run of the pipeline has rejected."""
 
     def add(self, now: float, exit_code: int | None) -> None:
         """Records a failed run, and decides when the next one starts.
 
         `exit_code` is None for a process that was killed.
         """
+        self.rejections = 0
         recent = [time for time in self.times if now - time < CRASH_LOOP_SECONDS]
         self.times = [*recent, now]
         self.is_final = exit_code in FINAL_EXIT_CODES
         self.next_start = now + _BACKOFF.delay(len(self.times))
+
+    def add_rejection(self, now: float) -> None:
+        """Records a start that another run of the pipeline has rejected. It is repeated."""
+        self.rejections += 1
+        self.next_start = now + _BACKOFF.delay(self.rejections)
+
+    @property
+    def any(self) -> bool:
+        """Whether a start or a run has failed."""
+        return bool(self.times or self.rejections)
 
     @property
     def crash_looping(self) -> bool:

@@ -11,6 +11,7 @@ from penstock.core.log import Log
 from penstock.observe.snapshot import Snapshot
 from penstock.runtime.health import Health, HealthState, Reason, health_of
 from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.lock import ALREADY_RUNNING
 from penstock.runtime.state.status import FinishedRun, Status, StatusReader
 from penstock.server.catalog import CatalogEntry
 from penstock.server.store.pipelines import (
@@ -127,7 +128,7 @@ class Supervised:
     def start(self, pipeline: StoredPipeline, entry: CatalogEntry) -> None:
         """Starts the run of a pipeline."""
         run = new_run_id()
-        author = SERVER if self._failures.times else pipeline.wished_by or SERVER
+        author = SERVER if self._failures.any else pipeline.wished_by or SERVER
         if not self._pipelines.begin_start(pipeline.id, run, pipeline.version, author):
             return
         try:
@@ -233,6 +234,9 @@ class Supervised:
             )  # fmt: skip
         if pipeline.wish != "running":
             return
+        if self._error is not None and self._error.code == ALREADY_RUNNING:
+            self._failures.add_rejection(time.monotonic())
+            return
         self._failures.add(time.monotonic(), exit_code)
         if self._failures.is_final or self._failures.crash_looping:
             assert self.status is not None
@@ -252,7 +256,7 @@ class Supervised:
             return Health("unknown", self._elsewhere.time, reason_of(self._elsewhere))
         if pipeline.failure is not None:
             return Health.from_json(pipeline.failure)
-        if self._failures.times:
+        if self._failures.any:
             reason = self._error or found.reason
             return Health("retrying", found.since, reason, _time(self._failures.next_start))
         if entry.errors:
