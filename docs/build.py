@@ -18,6 +18,7 @@ from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 
+from api_page import api
 from datafusion_page import datafusion
 from dialects import DIALECT_PAGES
 from functions import functions
@@ -256,7 +257,7 @@ def sdk() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "pipeline.md": pipeline, "connectors.md": connectors, "sources.md": sources,
     "transforms.md": transforms, "sinks.md": sinks, "formats.md": formats,
-    "command-line.md": command_line, "errors.md": error_classes, "sdk.md": sdk,
+    "command-line.md": command_line, "api.md": api, "errors.md": error_classes, "sdk.md": sdk,
     "sql-functions.md": functions, "datafusion.md": datafusion, "database-types.md": type_maps,
     **DIALECT_PAGES,
 }  # fmt: skip

@@ -45,7 +45,7 @@ SECTIONS = {
     "Reference": (
         "docs/reference/pipeline.md", "docs/reference/connectors.md", "docs/reference/sources.md",
         "docs/reference/transforms.md", "docs/reference/sinks.md", "docs/reference/formats.md",
-        "docs/reference/command-line.md", "docs/reference/errors.md",
+        "docs/reference/command-line.md", "docs/reference/api.md", "docs/reference/errors.md",
     ),
     "Development": (
         "docs/howto/connector.md", "docs/howto/plugins.md", "docs/reference/sdk.md",

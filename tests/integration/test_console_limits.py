@@ -10,7 +10,7 @@ import pytest
 from penstock.app import plan
 from penstock.plan.fingerprint import fingerprint
 from penstock.runtime.state.directory import StateDirectory
-from server_console import Console
+from server_console import PIPELINE, Console
 from web_console import PASSWORD, listening, log_in, serious_findings, type_text
 
 if TYPE_CHECKING:
@@ -107,3 +107,22 @@ def test_a_new_pipeline_on_a_phone(console: Console, page: Page) -> None:
         assert text is not None and text["y"] < 844 * 0.65
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert serious_findings(page) == []
+
+
+def test_a_pipeline_that_is_deleted_elsewhere(console: Console, page: Page) -> None:
+    """Its page says so, and a text that is not applied becomes a new pipeline."""
+    text = PIPELINE.format(name="gone")
+    id = console.post("pipelines", {"name": "gone", "text": text}, status=201)["id"]
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.goto(f"{address}/pipelines/{id}/editor")
+        page.locator(".cm-content").wait_for()
+        type_text(page, text + "# of a user")
+        page.get_by_text("Valid", exact=True).wait_for()
+        assert console.client.delete(f"/api/v1/pipelines/{id}").status_code == 204
+        page.get_by_text("The pipeline gone was deleted").wait_for()
+        assert page.get_by_role("button", name="Start").count() == 0
+        assert serious_findings(page) == []
+        page.once("dialog", lambda dialog: dialog.accept())  # leaves the page with its text
+        page.get_by_role("link", name="New pipeline from your text").click()
+        page.locator(".cm-content").get_by_text("# of a user").wait_for()

@@ -1,4 +1,5 @@
 import { lazy, Suspense } from "react";
+import { ApiError } from "../api/client";
 import type { Detail } from "../api/types";
 import { useDetail } from "../api/queries";
 import { usePipeline } from "../live/LiveProvider";
@@ -6,6 +7,7 @@ import { ErrorNotice } from "../parts/ErrorNotice";
 import { Loading } from "../parts/Loading";
 import { usePageTitle } from "../parts/usePageTitle";
 import { useMay } from "../session/SessionProvider";
+import { DeletedPipeline } from "./DeletedPipeline";
 import { PipelineHeader } from "./PipelineHeader";
 import { PipelineTabs } from "./PipelineTabs";
 
@@ -25,6 +27,7 @@ export default function PipelinePage({ id, tab }: { id: string; tab: string }) {
   const data = useMay("data");
   usePageTitle(summary?.name ?? "Pipeline");
   if (detail.isError && !detail.data) return <ErrorNotice error={detail.error} onRetry={() => detail.refetch()} />;
+  if (detail.data && isDeleted(detail.error)) return <DeletedPipeline id={id} name={detail.data.name} />;
   if (!detail.data || !summary) return <Loading lines={3} height={56} />;
   return (
     <>
@@ -36,6 +39,8 @@ export default function PipelinePage({ id, tab }: { id: string; tab: string }) {
     </>
   );
 }
+
+const isDeleted = (error: unknown): boolean => error instanceof ApiError && error.code === "unknown-pipeline";
 
 function Tab({ tab, detail }: { tab: string; detail: Detail }) {
   switch (tab) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ Lines = Annotated[
         validator=validators.Number(gte=1, lte=5000),
     ),
 ]  # fmt: skip
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{5,20}Z")
 PERIOD = 1.0
 MOST = 5000
 RETRY_SECONDS = 60.0
@@ -63,7 +65,8 @@ def _new_lines(
     answered = time.monotonic()
     while True:
         time.sleep(PERIOD)
-        since = next((each["timestamp"] for each in reversed(known) if "timestamp" in each), None)
+        times = (str(each.get("timestamp")) for each in reversed(known))
+        since = next(filter(_TIME.fullmatch, times), None)
         try:
             found = client.logs(id, run=run, level=level, limit=MOST, since=since)
         except Transient as error:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -178,7 +179,7 @@ def test_damaged_lines_of_a_log(console: Console) -> None:
     assert found == [
         {"event": "?", "x": "NaN", "y": "1e999"}, {"event": 1, "level": ["x"], "timestamp": 5},
     ]  # fmt: skip
-    assert console.get(f"pipelines/{console.id()}/logs", params={"since": "6"}) == []
+    assert console.get(f"pipelines/{console.id()}/logs", params={"since": "6000-01-01"}) == []
     (directory / "log.jsonl").unlink()
     (directory / "log.jsonl").mkdir()
     assert console.get(f"pipelines/{console.id()}/logs") == []
@@ -215,3 +216,50 @@ def test_a_stop_before_the_start_is_not_lost(tmp_path: Path) -> None:
     assert pipelines.begin_start(id, "run", None, "ann")
     pipelines.give_up(id, "an earlier wish", None)
     assert pipelines.get(id).wish == "running"
+
+
+def test_each_invalid_request_has_an_expectation_and_a_fix(console: Console) -> None:
+    id, text = console.id(), PIPELINE.format(name="x")
+    console.post("connections", {"name": "db", "type": "postgres", "options": {}}, status=201)
+    cases: dict[str, tuple[str, str, Any, int, str, str]] = {
+        "size": ("post", "check", {"name": "x", "text": "a" * 2**21}, 413,
+                 "expected at most 1,048,576 bytes", "to a file"),
+        "text": ("post", "check", {"name": "x", "text": "a" * 600_000}, 422,
+                 '"text": expected at most 524,288 characters', ""),
+        "name": ("post", "pipelines", {"name": "a" * 200, "text": text}, 422,
+                 '"name": expected at most 64 characters', ""),
+        "path": ("post", "pipelines", {"name": "../x", "text": text}, 422,
+                 '"name": expected letters, digits', ""),
+        "type": ("post", "check", {"name": 1, "text": text}, 422, '"name": expected text', ""),
+        "level": ("post", "check", {"name": "x", "text": text, "level": "plans"}, 422,
+                  'expected "static", "plan", "connect" or "sample"', ""),
+        "field": ("post", "check", {"name": "x", "text": text, "levle": "plan"}, 422,
+                  'no field "levle"', 'did you mean "level"?'),
+        "list": ("post", "check", [], 422, "the body is no JSON object", "Send a JSON object"),
+        "missing": ("post", "check", {"name": "x"}, 422, '"text" is missing', 'Add "text"'),
+        "query": ("get", f"pipelines/{id}/logs?levle=error", None, 422,
+                  'no parameter "levle"', 'did you mean "level"?'),
+        "since": ("get", f"pipelines/{id}/logs?since=tomorrow", None, 422,
+                  '"since": expected a time', ""),
+        "limit": ("get", "audit?limit=0", None, 422, '"limit": expected at least 1', ""),
+        "unknown": ("get", "pipelines/none", None, 404, "no such pipeline", "GET /api/v1"),
+        "address": ("get", "none", None, 404, "no such path", "openapi.json"),
+        "method": ("put", "pipelines", {}, 405, "no such method", "openapi.json"),
+        "option": ("post", "connections",
+                   {"name": "x", "type": "postgres", "options": {"urll": ""}}, 400,
+                   'no option "urll"', 'did you mean "url"?'),
+        "change": ("put", "connections/db", {"options": {"urll": ""}}, 400, 'no option "urll"', ""),
+    }  # fmt: skip
+    for name, (method, path, body, status, message, hint) in cases.items():
+        answer = console.client.request(method, f"/api/v1/{path}", json=body)
+        assert answer.status_code == status, (name, answer.text[:300])
+        assert "default-src 'self'" in answer.headers["content-security-policy"], name
+        (error,) = answer.json()["errors"]
+        assert message in error["message"], (name, error)
+        assert hint in (error.get("hint") or ""), (name, error)
+    answer = console.client.post(
+        "/api/v1/check", content=b'{"name": ', headers={"Content-Type": "application/json"}
+    )
+    assert "no valid JSON at character 9" in answer.json()["errors"][0]["message"]
+    secret = console.post("login", {"name": "ann", "password": {"a": "hunter2"}}, status=422)
+    assert "hunter2" not in str(secret)

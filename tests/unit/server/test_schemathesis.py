@@ -42,6 +42,9 @@ def test_no_request_is_an_error_of_the_server(console: Console) -> None:
             arguments.pop("cookies", None)
             answer = console.client.request(**arguments)
             assert answer.status_code < 500, f"{label}: {answer.status_code} {answer.text}"
+            if answer.status_code >= 400:
+                errors = answer.json()["errors"]
+                assert errors and all({"code", "message"} <= each.keys() for each in errors), label
             missing = [name for name in HEADERS if name not in answer.headers]
             assert not missing, f"{label}: {missing}"
             found.setdefault(label, set()).add(answer.status_code)

@@ -151,7 +151,9 @@ def test_large_bodies(console: Console) -> None:
     json = {"Content-Type": "application/json"}
     assert console.client.post(path, content=body, headers=json).status_code == 413
     chunks = (body[start : start + 65536] for start in range(0, len(body), 65536))
-    assert console.client.post(path, content=chunks, headers=json).status_code == 413
+    answer = console.client.post(path, content=chunks, headers=json)
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (413, "body-too-large")
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
     assert console.client.post(path, json={"text": "", "level": "all"}).status_code == 422
     assert console.client.post(path, json={"txt": ""}).status_code == 422
 

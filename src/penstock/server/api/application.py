@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from fastapi import FastAPI
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from penstock.core.version import __version__
 from penstock.server.api import (
@@ -24,6 +25,7 @@ from penstock.server.api import (
     taps,
     templates,
 )
+from penstock.server.api.description import rights_of
 from penstock.server.api.errors import add_error_handlers
 from penstock.server.api.security import MAX_BODY, Protection, unprotected_routes
 from penstock.server.console import routes as console
@@ -58,10 +60,9 @@ def make_application(parts: Parts) -> FastAPI:
     )
     assert not unprotected, f"routes without a right: {unprotected}"
     app = FastAPI(
-        title="Penstock", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
-        max_body_size=MAX_BODY,
-    )  # fmt: skip
-    app.state.parts = parts
+        title="Penstock", version=__version__, openapi_url=None, docs_url=None, redoc_url=None
+    )
+    app.state.parts, app.state.rights = parts, rights_of(ROUTERS, PREFIX)
     app.state.login_limit, app.state.streams = sessions.LoginLimit(), events.Streams()
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
@@ -71,6 +72,7 @@ def make_application(parts: Parts) -> FastAPI:
     add_error_handlers(app)
     if parts.telemetry is not None:
         app.add_middleware(RequestSpans, telemetry=parts.telemetry, prefix=PREFIX)
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)
     app.add_middleware(Protection, hosts=_hosts(parts.settings))
     return app
 

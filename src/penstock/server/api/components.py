@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.openapi.utils import get_openapi
 
 from penstock.core.version import __version__
+from penstock.server.api.description import describe
 from penstock.server.api.security import Viewer
 
 router = APIRouter(tags=["components"])
@@ -30,10 +30,7 @@ def show_schema(user: Viewer) -> dict[str, Any]:
 @router.get("/openapi.json", include_in_schema=False)
 def describe_api(request: Request, user: Viewer) -> dict[str, Any]:
     """Returns the description of the API by OpenAPI 3.1."""
-    app = request.app
-    return get_openapi(
-        title=app.title, version=app.version, openapi_version="3.1.0", routes=app.routes
-    )
+    return describe(request.app, request.app.state.rights)
 
 
 @router.get("/version")

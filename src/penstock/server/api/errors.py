@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,7 +12,8 @@ from starlette.responses import JSONResponse
 from penstock.core.error_report import to_dicts
 from penstock.core.errors import PenstockError
 from penstock.server.api.context import parts_of
-from penstock.server.api.security import RequestError
+from penstock.server.api.invalid_requests import NEEDS_OBJECT, invalid_parts
+from penstock.server.api.security import SMALLER_BODY, TOO_LARGE, RequestError
 from penstock.server.changes import CheckFailed
 from penstock.server.workers.pool import WorkerError
 
@@ -27,6 +27,14 @@ RETRY_SECONDS = {"too-many-logins": 60, "workers-busy": 2}
 OTHER_RETRY_SECONDS = 5
 UNAVAILABLE = frozenset({"store-failed", "store-full", "store-locked", "lease-lost"})
 """The codes whose status is 503."""
+
+_HTTP_ERRORS = {
+    400: ("the body cannot be read as JSON", NEEDS_OBJECT),
+    404: ("the server has no such path", "Look up the paths in /api/v1/openapi.json."),
+    405: ("the path has no such method", "Look up the methods in /api/v1/openapi.json."),
+    413: (TOO_LARGE, SMALLER_BODY),
+}
+"""The messages and hints of errors of the framework."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -64,25 +72,12 @@ def _status(code: str, status: int) -> int:
 
 
 def _invalid_request(request: Request, error: Any) -> JSONResponse:
-    errors = [_invalid(each) for each in error.errors()]
-    return JSONResponse({"errors": errors}, 422)
-
-
-def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
-        return {
-            "code": "invalid-request", "message": "the request has no body",
-            "hint": "Send a JSON object, such as {}, with Content-Type: application/json.",
-        }  # fmt: skip
-    return {"code": "invalid-request", "message": f"{_place(error['loc'])}: {error['msg']}"}
-
-
-def _place(location: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, location[1:])) or str(location[0])
+    return JSONResponse({"errors": list(invalid_parts(request, error.errors()))}, 422)
 
 
 def _http_error(request: Request, error: Any) -> JSONResponse:
-    found = RequestError(error.status_code, str(error.detail), code=error_code(error.status_code))
+    message, hint = _HTTP_ERRORS.get(error.status_code, (str(error.detail), None))
+    found = RequestError(error.status_code, message, code=error_code(error.status_code), hint=hint)
     return JSONResponse({"errors": to_dicts(found)}, error.status_code, error.headers)
 
 

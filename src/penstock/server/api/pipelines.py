@@ -27,6 +27,13 @@ PATH = "/pipelines/{id}"
 
 
 IfMatch = Annotated[str | None, Header(max_length=20)]
+Since = Annotated[
+    str | None,
+    Query(
+        pattern=r"^\d{4}-\d\d-\d\d(T[\d:.]{5,20}Z?)?$", max_length=40,
+        description="A time in UTC, as 2026-01-31T08:00:00Z.",
+    ),
+]  # fmt: skip
 
 
 def _base(base: int | None, if_match: str | None) -> int | None:
@@ -183,7 +190,7 @@ async def list_runs(
 def show_logs(
     id: str, user: DataReader, views: TheViews, run: str | None = None,
     level: Literal["debug", "info", "warning", "error", "critical"] = "info",
-    text: str | None = None, since: str | None = None,
+    text: str | None = None, since: Since = None,
     limit: int = Query(500, ge=1, le=5000),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the last lines of the log of a pipeline, oldest first."""

@@ -17,10 +17,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.core.errors import PenstockError
 from penstock.server.api.context import parts_of
+from penstock.server.api.invalid_requests import unknown_parameter
 from penstock.server.store.accounts import Kind, Right, User
 
 COOKIE = "penstock_session"
 MAX_BODY = 1024 * 1024
+TOO_LARGE = f"the body is too large; expected at most {MAX_BODY:,} bytes"
+SMALLER_BODY = "Move data from the text of the pipeline to a file."
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
@@ -62,6 +65,11 @@ def requires(right: Right) -> Any:
                 403, f'the user "{user.name}" does not have the right {right}', code="forbidden",
                 hint="Ask a user with the right admin.",
             )  # fmt: skip
+        if (unknown := unknown_parameter(request)) is not None:
+            name, hint = unknown
+            raise RequestError(
+                422, f'the path has no parameter "{name[:80]}"', code="invalid-request", hint=hint
+            )
         request.state.user = user
         return user
 
@@ -143,18 +151,29 @@ class Protection:
         """Returns the response to a request that is not permitted; None for others."""
         host = request.headers.get("host", "")
         if _without_port(host) not in self._hosts:
-            return _error(421, "invalid-host", f'the server has no name "{host[:100]}"')
+            return _error(
+                421, "invalid-host", f'the server has no name "{host[:100]}"',
+                "Use a name of the machine, or permit this one with --allow-host.",
+            )  # fmt: skip
         if request.method in SAFE_METHODS:
             return None
         site = request.headers.get("sec-fetch-site", "same-origin")
         origin = request.headers.get("origin")
         same = origin is None or _without_port(origin.partition("://")[2]) == _without_port(host)
         if site not in ("same-origin", "none") or not same:
-            return _error(403, "other-site", "the request comes from another site")
+            return _error(
+                403, "other-site", "the request comes from another site",
+                "Use the console of the server, or a token without the header Origin.",
+            )  # fmt: skip
         length = request.headers.get("content-length", "0")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if (length != "0" or "transfer-encoding" in request.headers) and kind != "application/json":
-            return _error(415, "json-required", "expected a body of application/json")
+            return _error(
+                415, "json-required", "expected a body of application/json",
+                "Send JSON with the header Content-Type: application/json.",
+            )  # fmt: skip
+        if length.isdecimal() and int(length[:20]) > MAX_BODY:
+            return _error(413, "body-too-large", TOO_LARGE, SMALLER_BODY)
         return None
 
 
@@ -164,5 +183,5 @@ def _without_port(host: str) -> str:
     return name if colon and port.isdigit() and name else host.strip().lower()
 
 
-def _error(status: int, code: str, message: str) -> Response:
-    return JSONResponse({"errors": [{"code": code, "message": message}]}, status)
+def _error(status: int, code: str, message: str, hint: str) -> Response:
+    return JSONResponse({"errors": [{"code": code, "message": message, "hint": hint}]}, status)

@@ -13,6 +13,7 @@ from penstock.runtime.state.directory import now
 from penstock.server.connections.listings import listed_options
 from penstock.server.connections.secret_options import (
     kept,
+    require_known,
     separate,
     shown,
     with_secrets,
@@ -46,7 +47,8 @@ class Profiles:
         self, name: str, type_: str, options: Mapping[str, Any], user: User,
         permissions: Permissions,
     ) -> Facts:  # fmt: skip
-        """Creates a profile. Raises PlanError for an unknown type."""
+        """Creates a profile. Raises PlanError for an unknown type or option."""
+        require_known(type_, options)
         plain, secrets = separate(type_, without_marks(options))
         profile = StoredConnection(name, type_, plain, secrets, permissions, user.name, now())
         self._connections.add(profile)
@@ -61,6 +63,7 @@ class Profiles:
         remain: a user without the secrets could send them to another address.
         """
         profile = self._get(name, user)
+        require_known(profile.type, options)
         plain, secrets = separate(profile.type, without_marks(options))
         remaining = kept(profile.secrets, options)
         if plain != profile.options and _added(remaining, secrets):
@@ -111,6 +114,7 @@ class Profiles:
 
     def environment_of_draft(self, name: str, type_: str, options: Mapping[str, Any]) -> Facts:
         """Returns the variable with a profile that is not stored."""
+        require_known(type_, options)
         plain, secrets = separate(type_, without_marks(options))
         draft = StoredConnection(name, type_, plain, secrets, Permissions(), "", "")
         return self._variable({name: _passed(draft)})

@@ -43,6 +43,20 @@ def schemas(type_: str) -> Mapping[Kind, Schema]:
     return found
 
 
+def require_known(type_: str, options: Mapping[str, Any]) -> None:
+    """Raises PlanError for an option that neither a source nor a sink of a type has."""
+    from penstock.spec.node_models import SinkSpec, SourceSpec
+
+    own = {name for schema in schemas(type_).values() for name in schema.get("properties", ())}
+    known = own | SourceSpec.model_fields.keys() | SinkSpec.model_fields.keys()
+    for name in options:
+        if name not in known:
+            raise PlanError(
+                f'a connection of type {type_} has no option "{name[:80]}"', code="unknown-option",
+                hint=did_you_mean(name, own),
+            )  # fmt: skip
+
+
 def separate(type_: str, options: Mapping[str, Any]) -> tuple[Options, Options]:
     """Returns the options without secrets, and the secrets, as maps of the same structure."""
     objects = [(schema, schema) for schema in schemas(type_).values()]

@@ -112,7 +112,10 @@ class Pipelines:
         """Returns a pipeline. Raises UserError for an unknown ID."""
         found = self._by_id().get(id)
         if found is None:
-            raise UserError("there is no such pipeline", code="unknown-pipeline")
+            raise UserError(
+                "there is no such pipeline", code="unknown-pipeline",
+                hint="It may be deleted. List the pipelines by GET /api/v1/pipelines.",
+            )  # fmt: skip
         return found
 
     @property
