@@ -31,6 +31,7 @@ export default function VersionsTab({ detail }: { detail: Detail }) {
   }
   const version = versions.data.find((each) => each.number === chosen) ?? latest;
   const before = versions.data.find((each) => each.number < version.number);
+  const target = version === latest ? before : version;
   return (
     <div className={classes.split}>
       <VersionList versions={versions.data} chosen={version.number} onChoose={setChosen} />
@@ -40,13 +41,13 @@ export default function VersionsTab({ detail }: { detail: Detail }) {
             <h2>{before ? `Version ${before.number} → ${version.number}` : `Version ${version.number}`}</h2>
             {version.note && <span className="quiet">{version.note}</span>}
           </div>
-          {mayEdit && version !== latest && (
-            <AskButton size="xs" loading={back.isPending} question={`Apply the text of version ${version.number}?`} answer="Roll back" onConfirm={() => back.mutate({ number: version.number, fresh: false, base: latest.number })}>
-              Roll back to version {version.number}
+          {mayEdit && target && (
+            <AskButton key={target.number} size="xs" loading={back.isPending} question={`Apply the text of version ${target.number}?`} answer="Roll back" onConfirm={() => back.mutate({ number: target.number, fresh: false, base: latest.number })}>
+              Roll back to version {target.number}
             </AskButton>
           )}
         </header>
-        {back.isError && <ApplyError error={back.error} name={detail.name} busy={back.isPending} onFresh={() => back.mutate({ number: version.number, fresh: true, base: latest.number })} />}
+        {back.isError && <ApplyError error={back.error} name={detail.name} busy={back.isPending} onFresh={() => back.mutate({ number: back.variables?.number ?? version.number, fresh: true, base: latest.number })} />}
         {back.data && version === latest && <Notice tone="good" title={`Rolled back: version ${back.data.number}`} role="status" />}
         <DifferenceView label={`Difference of version ${version.number}`} language={detail.language} before={before?.text ?? version.text} after={version.text} />
       </section>
