@@ -9,7 +9,7 @@ export interface Alert {
   resolved: string | null;
   messages: { number: number; channel: string; event: string; attempts: number; sent: string | null; due: string | null; error: string | null }[];
 }
-export type RuleKind = "failed" | "crash_looping" | "ended" | "lag" | "dead_letters" | "no_rows" | "watermark_delay";
+export type RuleKind = "failed" | "crash_looping" | "ended" | "disk" | "lag" | "dead_letters" | "no_rows" | "watermark_delay";
 export interface Rule {
   name: string;
   kind: RuleKind;
@@ -29,6 +29,7 @@ export const KINDS: Record<RuleKind, Kind> = {
   failed: { label: "A pipeline fails" },
   crash_looping: { label: "A pipeline is crash-looping" },
   ended: { label: "A run ends by itself" },
+  disk: { label: "The free disk of the state is below", threshold: "%" },
   lag: { label: "The lag is above", threshold: "records", minutes: true },
   dead_letters: { label: "Dead letters per minute are above", threshold: "per minute", minutes: true },
   no_rows: { label: "No rows are read", minutes: true },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -69,6 +70,20 @@ class Views:
     def knows_runs(self, id: str) -> bool:
         """Returns whether `runs` does not wait for the store."""
         return self.is_known and self._pipelines.knows_starts(id)
+
+    def free_share(self, id: str) -> float | None:
+        """Returns the free share of the file system of a state; None if it is not known."""
+        entry = self._catalog.entry(id)
+        if entry is None or entry.state is None:
+            return None
+        existing = next(
+            (each for each in (entry.state, *entry.state.parents) if each.exists()), None
+        )
+        try:
+            found = os.statvfs(existing) if existing is not None else None
+        except OSError:
+            return None
+        return found.f_bavail / found.f_blocks if found is not None and found.f_blocks else None
 
     def numbers(self, id: str) -> Snapshot | None:
         """Returns the metrics of the last run of a pipeline."""

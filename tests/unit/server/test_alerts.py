@@ -62,7 +62,7 @@ def numbers(**changes: Any) -> dict[str, Any]:
     node = {"kind": "source", "rows": changes.get("rows", 3), "lag": changes.get("lag")}
     return {
         "nodes": {"orders": node}, "dead_letters": changes.get("letters", 0),
-        "watermarks": changes.get("watermarks", {}),
+        "queries": {"q": {"watermark": changes.get("watermark")}},
     }  # fmt: skip
 
 
@@ -81,8 +81,8 @@ RUNNING = Health("running")
          (70, {"letters": 120}), (300, {"letters": 120}), (310, {"letters": 8})],
          [False, False, True, False, False]),
         ("watermark_delay", 60, 1,
-         [(100, {"watermarks": {"q": "1970-01-01T00:00:10"}}),
-          (160, {"watermarks": {"q": "1970-01-01T00:00:20Z"}})], [False, True]),
+         [(100, {"watermark": 10.0}), (160, {"watermark": 20.0})], [False, True]),
+        ("watermark_delay", 60, 0, [(1e9, {}), (1e9 + 1, {"watermark": 1e9 - 60})], [False, True]),
     ],
 )  # fmt: skip
 def test_conditions_over_time(
@@ -115,6 +115,19 @@ def test_an_open_alert_remains_after_a_restart(
         for at, changes in observed
     ]
     assert found == held
+
+
+def test_a_disk_that_fills(console: Console) -> None:
+    """Also a pipeline that has failed on a full disk has the alert."""
+    condition = Condition("disk", 10, 0)
+    failed = Health("failed")
+    for free, message in ((None, None), (0.1, None), (0.099, "9.9 % of the disk of the state")):
+        found = condition.observe(Observation(failed, None, 0, free))
+        assert (found or "").startswith(message or "") and (found is None) == (message is None)
+    rule = {"kind": "disk", "threshold": 100.5, "channels": []}
+    assert console.client.put("/api/v1/alerts/rules/space", json=rule).status_code == 200
+    (alert,) = wait_for(lambda: console.get("alerts"), lambda: "there is no alert")
+    assert alert["message"].endswith("below 100.5 %")
 
 
 def test_a_stopped_pipeline_has_no_lag() -> None:

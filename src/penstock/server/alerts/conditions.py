@@ -5,29 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from penstock.core.units import duration_text
 from penstock.runtime.health import Health
 
 RuleKind = Literal[
-    "failed", "crash_looping", "ended", "lag", "dead_letters", "no_rows", "watermark_delay"
+    "failed", "crash_looping", "ended", "disk", "lag", "dead_letters", "no_rows", "watermark_delay"
 ]
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 """failed: the run failed, or restarts again and again; crash_looping: only the latter; ended: the
-run ended without being stopped; lag: records above the threshold; dead_letters: more per minute
+run ended without being stopped; disk: the file system of the state has less than the threshold, in
+percent; lag: records above the threshold; dead_letters: more per minute
 than the threshold; no_rows: no rows were read; watermark_delay: seconds above the threshold. The
 last four must hold for the minutes of the rule."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A pipeline at a time. `numbers` are the metrics of its run; None without one."""
+    """A pipeline at a time. `numbers` are the metrics of its run; None without one.
+
+    `free` is the share of the file system of its state that is free; None if it is not known.
+    """
 
     health: Health
     numbers: Mapping[str, Any] | None
     at: float = field(default_factory=time.time)
+    free: float | None = None
 
 
 @dataclass
@@ -50,6 +54,8 @@ class Condition:
         """Returns the message of the condition; None while it does not hold."""
         if self.kind in ("failed", "crash_looping", "ended"):
             return self._of_health(seen.health)
+        if self.kind == "disk":
+            return self._disk(seen.free)
         if seen.numbers is None or seen.health.state not in _RUNNING:
             self._since, self._rows, self._letters, self.open = None, None, [], False
             return None
@@ -68,6 +74,11 @@ class Condition:
             return None
         reason = health.reason.message if health.reason else "the run has ended"
         return f"{health.state}: {reason}"
+
+    def _disk(self, free: float | None) -> str | None:
+        if free is None or 100 * free >= self.threshold:
+            return None
+        return f"{100 * free:.1f} % of the disk of the state are free, below {self.threshold:g} %"
 
     def _above(self, seen: Observation) -> str | None:
         """Returns the message of a value that has been above the threshold for the minutes."""
@@ -128,10 +139,10 @@ def _lag(numbers: Mapping[str, Any]) -> float | None:
 
 
 def _delay(numbers: Mapping[str, Any], at: float) -> float | None:
-    """Returns the time between now and the earliest watermark, in seconds."""
-    delays = []
-    for text in numbers.get("watermarks", {}).values():
-        moment = datetime.fromisoformat(text)
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        delays.append(at - aware.timestamp())
+    """Returns the time between now and the earliest watermark, in seconds.
+
+    A query without an event time has none yet; Spark shows 1970.
+    """
+    found = (query["watermark"] for query in numbers.get("queries", {}).values())
+    delays = [at - watermark for watermark in found if watermark is not None]
     return max(delays) if delays else None

@@ -66,8 +66,10 @@ class Watcher:
         """Returns the names of pipelines and the messages of all conditions that hold."""
         found: dict[Key, tuple[str, str]] = {}
         known: dict[Key, tuple[Rule, Condition]] = {}
+        watches_disks = any(rule.kind == "disk" for rule in rules)
         for summary in self._views.summaries():
-            seen = Observation(summary.health, self._views.numbers(summary.id))
+            free = self._views.free_share(summary.id) if watches_disks else None
+            seen = Observation(summary.health, self._views.numbers(summary.id), free=free)
             for rule in rules:
                 if rule.pipelines is not None and summary.id not in rule.pipelines:
                     continue

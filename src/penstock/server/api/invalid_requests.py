@@ -35,7 +35,8 @@ _LIMITS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "less_than_equal": lambda c: f"at most {c['le']:,}",
 }
 _NAME_FORM = "letters, digits, ., - and _, a letter or a digit first"
-_FORMS = {"since": "a time as 2026-01-31T08:00:00Z"}
+_TIME_FORM = "a time as 2026-01-31T08:00:00Z"
+_FORMS = {"since": _TIME_FORM, "until": _TIME_FORM}
 """The forms of other texts than names, by their field."""
 _HINTS = {
     "string_unicode": "Send valid UTF-8, without surrogates.",
