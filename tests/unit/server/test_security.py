@@ -6,8 +6,10 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
+import httpx
 import pytest
 from fastapi import APIRouter
 from fastapi.testclient import TestClient
@@ -15,6 +17,7 @@ from fastapi.testclient import TestClient
 from penstock.core.errors import StateError, UserError
 from penstock.core.log import Silent
 from penstock.core.path_permission import setting_of
+from penstock.server.api import events
 from penstock.server.api.application import OPEN_PATHS, PREFIX
 from penstock.server.api.security import COOKIE, MAX_BODY, requires, unprotected_routes
 from penstock.server.server import ADMIN, TOKEN_FILE, child_environment, open_server
@@ -24,6 +27,7 @@ from penstock.server.store.accounts import Accounts
 from penstock.server.store.database import FILE, Database
 from penstock.server.store.tables import STORE
 from server_console import Console, OpenConsole
+from web_console import listening
 
 PASSWORD = "correct horse battery"
 
@@ -156,6 +160,32 @@ def test_large_bodies(console: Console) -> None:
     assert "default-src 'self'" in answer.headers["content-security-policy"]
     assert console.client.post(path, json={"text": "", "level": "all"}).status_code == 422
     assert console.client.post(path, json={"txt": ""}).status_code == 422
+
+
+@pytest.mark.parametrize("end", ["user", "right", "token"])
+def test_a_stream_ends_with_the_right_of_its_user(
+    console: Console, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(events, "AGE_SECONDS", 0.0)
+    monkeypatch.setattr(events, "PERIOD", 0.3)
+    monkeypatch.setattr(events, "CHECK_SECONDS", 0.1)
+    accounts = console.server.parts.accounts
+    accounts.add_user("ann", ["view"], None)
+    token = accounts.issue("ann", "token", "of a test", ["view"])
+    headers = {"Authorization": f"Bearer {token}"}
+    with (
+        listening(console) as address,
+        httpx.stream("GET", f"{address}/api/v1/events", headers=headers, timeout=30) as answer,
+    ):
+        lines = answer.iter_lines()
+        assert next(lines) == "event: pipelines"
+        if end == "user":
+            accounts.remove_user("ann")
+        elif end == "right":
+            accounts.set_user("ann", [])
+        else:
+            accounts.revoke(token)
+        assert sum(1 for _ in islice(lines, 60)) < 60, "the stream continues"
 
 
 def test_one_administrator_remains(console: Console) -> None:

@@ -50,7 +50,7 @@ def rights_of(routers: Iterable[APIRouter], prefix: str) -> Rights:
         for router in routers
         for route in router.routes
         if isinstance(route, APIRoute) and (right := right_of(route)) is not None
-        for method in route.methods
+        for method in route.methods or ()
     }
 
 

@@ -21,13 +21,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from penstock.server.api.context import TheViews
-from penstock.server.api.security import RequestError, Viewer
+from penstock.server.api.security import RequestError, Viewer, is_permitted
 from penstock.server.views import Views
 
 router = APIRouter(tags=["pipelines"])
 PERIOD = 2.0
 AGE_SECONDS = 10.0
 STREAMS_PER_USER = 8
+CHECK_SECONDS = 1.0
+"""The time after which a stream checks again that its user has the right to it."""
 
 
 class Streams:
@@ -77,7 +79,8 @@ def stream(
     """Returns the response of server-sent events, which counts as a stream of a user.
 
     `record` records an accepted stream before its first event. The end of the response, or of the
-    client, closes `events`. Raises RequestError as `Streams`, and the errors of `record`.
+    client, closes `events`. The stream ends with the session or token, and the right of the user.
+    Raises RequestError as `Streams`, and the errors of `record`.
     """
     streams = streams_of(request)
     streams.open(user)
@@ -87,7 +90,7 @@ def stream(
         streams.close(user)
         raise
     return StreamingResponse(
-        _counted(streams, user, events), media_type="text/event-stream",
+        _counted(request, user, events), media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )  # fmt: skip
 
@@ -97,10 +100,15 @@ def event(name: str, content: Mapping[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(content)}\n\n"
 
 
-async def _counted(streams: Streams, user: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
+async def _counted(request: Request, user: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
+    streams, checked = streams_of(request), time.monotonic()
     try:
         async with aclosing(events):  # type: ignore[type-var]
             async for each in events:
+                if time.monotonic() - checked >= CHECK_SECONDS:
+                    if not await is_permitted(request):
+                        return
+                    checked = time.monotonic()
                 yield each
     finally:
         streams.close(user)

@@ -97,6 +97,12 @@ async def current_user(request: Request) -> User | None:
     return known or await run_in_threadpool(accounts.user_of, token.strip(), (kind,))
 
 
+async def is_permitted(request: Request) -> bool:
+    """Returns whether the user of a request under way still has the right to its route."""
+    user, right = await current_user(request), right_of(request.scope["route"])
+    return user is not None and right is not None and user.may(right)  # type: ignore[arg-type]
+
+
 def cookie_name(request: Request) -> str:
     """Returns the name of the cookie, which differs for servers on other ports of a host."""
     return f"{COOKIE}_{parts_of(request).settings.port}"
