@@ -126,3 +126,25 @@ def test_a_pipeline_that_is_deleted_elsewhere(console: Console, page: Page) -> N
         page.once("dialog", lambda dialog: dialog.accept())  # leaves the page with its text
         page.get_by_role("link", name="New pipeline from your text").click()
         page.locator(".cm-content").get_by_text("# of a user").wait_for()
+
+
+def test_a_new_text_survives_the_end_of_the_session(console: Console, page: Page) -> None:
+    user = {"name": "eve", "rights": ["view", "edit"], "password": PASSWORD}
+    console.post("users", user, status=201)
+    with listening(console) as address:
+
+        def log_in_again() -> None:
+            page.get_by_label("Name").fill("eve")
+            page.get_by_role("textbox", name="Password").fill(PASSWORD)
+            page.get_by_role("button", name="Log in").click()
+
+        page.goto(f"{address}/new")
+        log_in_again()
+        page.locator(".cm-content").wait_for()
+        type_text(page, PIPELINE.format(name="kept"))
+        page.get_by_text("Valid", exact=True).wait_for()
+        answer = console.client.patch("/api/v1/users/eve", json={"password": PASSWORD})
+        assert answer.status_code == 204  # ends the sessions of the user
+        page.get_by_role("button", name="Log in").wait_for()
+        log_in_again()
+        page.locator(".cm-content").get_by_text("name: kept").wait_for()

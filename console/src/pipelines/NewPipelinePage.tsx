@@ -10,6 +10,7 @@ import { Notice } from "../parts/Notice";
 import { usePageTitle } from "../parts/usePageTitle";
 import { CheckStatus } from "../pipeline/editor/CheckStatus";
 import { CodeEditor, type EditorHandle } from "../pipeline/editor/CodeEditor";
+import { draftOf, setDraft } from "../pipeline/editor/drafts";
 import { EditorKeys } from "../pipeline/editor/EditorKeys";
 import classes from "../pipeline/editor/Editor.module.css";
 import { ProblemList } from "../pipeline/editor/ProblemList";
@@ -21,6 +22,8 @@ import { Templates } from "./Templates";
 
 const DraftPanels = lazy(() => import("../pipeline/preview/DraftPanels"));
 const NONE: Problem[] = [];
+/** The draft of the pipeline that does not exist yet: it survives the end of the session and other pages. */
+const NEW = "";
 const NO_NODES = {};
 const SCRIPT = /^\s*(?:--.*\n\s*)*(CREATE|INSERT|SELECT|SET|WITH)\b/i;
 
@@ -31,14 +34,17 @@ export default function NewPipelinePage() {
   const mayData = useMay("data");
   const [name, setName] = useState("");
   const [template, setTemplate] = useState<string | null>(null);
-  const [text, setText] = useState(() => new URLSearchParams(window.location.hash.slice(1)).get("text") ?? "");
+  const [text, setText] = useState(() => new URLSearchParams(window.location.hash.slice(1)).get("text") ?? draftOf(NEW)?.text ?? "");
   const editor = useRef<EditorHandle>(null);
   const draft = name || "draft";
   const check = useCheck("/check", text.trim() ? text : null, draft);
   const convert = useMutation({ mutationFn: () => api.post<Conversion>("/convert", { name: draft, text }) });
   const create = useMutation({
     mutationFn: () => api.post<Summary>("/pipelines", { name, text }),
-    onSuccess: ({ id }) => navigate(`/pipelines/${id}`),
+    onSuccess: ({ id }) => {
+      setDraft(NEW, null);
+      navigate(`/pipelines/${id}`);
+    },
   });
   const foreign = convert.data && isForeign(convert.data) ? convert.data : null;
   const rejected = rejectedText(create.error);
@@ -46,6 +52,7 @@ export default function NewPipelinePage() {
 
   function change(next: string): void {
     setText(next);
+    setDraft(NEW, next.trim() ? { text: next, base: 0 } : null);
     convert.reset();
     create.reset();
   }

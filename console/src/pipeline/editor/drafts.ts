@@ -18,6 +18,9 @@ export function setDraft(id: string, draft: Draft | null): void {
   listeners.forEach((each) => each());
 }
 
+/** Returns the draft of a pipeline as it is now. */
+export const draftOf = (id: string): Draft | undefined => drafts.get(id);
+
 /** Returns the draft of a pipeline. The browser asks before it discards one. */
 export function useDraft(id: string): Draft | undefined {
   const draft = useSyncExternalStore(subscribe, () => drafts.get(id));
