@@ -77,7 +77,7 @@ def _selected_rows(facts: Facts, select: exp.Select, known: Mapping[str, KeyedRo
     names = [source.alias_or_name.lower() for source in sources]
     selected = read_selected(select, names, [each.columns for each in rows])
     streams = [index for index, each in enumerate(rows) if each.is_stream]
-    types = selected.types(0, rows[0].types) if len(rows) == 1 else {}
+    types = selected.joined_types([each.types for each in rows])
     if select.args.get("distinct"):
         key = _unique(selected.columns or ())
         return KeyedRows(selected.columns, key, key, types, is_stream=bool(streams))
@@ -87,7 +87,7 @@ def _selected_rows(facts: Facts, select: exp.Select, known: Mapping[str, KeyedRo
     numbered = numbered_key(select, selected) or _kept_number(select, selected, rows)
     if len(streams) != 1 or from_ is None:
         origin = None if all(each.origin is None for each in rows) else ()
-        merged = KeyedRows(selected.columns, (), origin, is_stream=bool(streams))
+        merged = KeyedRows(selected.columns, (), origin, types, is_stream=bool(streams))
         return replace(merged, numbered=numbered)
     return replace(_kept_rows(select, selected, rows, streams[0], names), numbered=numbered)
 

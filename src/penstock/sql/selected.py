@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from penstock.sql.value_types import computed_type, sql_type
+
 _GENERATORS = (exp.Explode, exp.Inline, exp.UDTF, exp.Unnest)
 _OTHER_GENERATORS = frozenset(
     ["inline_outer", "json_tuple", "stack", "variant_explode", "variant_explode_outer"]
 )
 _INTEGERS = frozenset(["TINYINT", "SMALLINT", "INT", "BIGINT"])
-_SPECIAL = {"BYTE": "TINYINT", "SHORT": "SMALLINT", "INTEGER": "INT", "LONG": "BIGINT"}
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,62 @@ class Selected:
         """Returns the known types of the columns of the output, by name in lower case."""
         known: dict[str, str] = {}
         for output in self.outputs:
-            if self._covers(output, source):
-                known |= types
+            known |= self._starred_types(output, source, types)
         for output in self.outputs:
             name, value = output.alias_or_name.lower(), _without_check(output)
-            if isinstance(value, exp.Cast):
-                known[name] = sql_type(value.to.sql("spark"))
+            if type_ := computed_type(value):
+                known[name] = type_
             elif (column := self._column(value, source)) is not None and column in types:
                 known[name] = types[column]
             elif not output.is_star:
                 known.pop(name, None)
         return known
+
+    def joined_types(self, types: Sequence[Mapping[str, str]]) -> dict[str, str]:
+        """Returns the known types of the columns of the output, from those of all sources.
+
+        A column without the name of its source has a type if all columns are known and one source
+        has it. Columns of `*` over several sources have none: `USING` merges them.
+        """
+        if len(types) == 1:
+            return self.types(0, types[0])
+        found: dict[str, set[str]] = {}
+        for output in self.outputs:
+            for name, type_ in self._joined_types(output, types).items():
+                found.setdefault(name, set()).add(type_)
+        return {name: type_ for name, (type_, *others) in found.items() if type_ and not others}
+
+    def _joined_types(self, output: exp.Expr, types: Sequence[Mapping[str, str]]) -> dict[str, str]:
+        if output.is_star:
+            source = self._source(output) if isinstance(output, exp.Column) else None
+            return {} if source is None else self._starred_types(output, source, types[source])
+        value = _without_check(output)
+        type_ = computed_type(value)
+        if not type_ and (source := self._source(value)) is not None:
+            type_ = types[source].get(value.name.lower(), "")
+        return {output.alias_or_name.lower(): type_}
+
+    def _starred_types(
+        self, output: exp.Expr, source: int, types: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Returns the types of the columns of a source that an output covers, if it is a star."""
+        return {name: type_ for name, type_ in types.items() if self._covers(output, source, name)}
+
+    def _source(self, value: exp.Expr) -> int | None:
+        """Returns the only source of a column, or of all columns of a source; None if unknown."""
+        if not isinstance(value, exp.Column) or len(value.parts) > 2:
+            return None
+        if value.table:
+            found = [i for i, name in enumerate(self.names) if name == value.table.lower()]
+        elif any(columns is None for columns in self.sources):
+            return None
+        else:
+            found = [
+                index
+                for index, columns in enumerate(self.sources)
+                if value.name.lower() in map(str.lower, columns or ())
+            ]
+        return found[0] if len(found) == 1 else None
 
     def is_column(self, name: str) -> bool | None:
         """Returns whether a source has a column; None if the columns are not known."""
@@ -154,12 +200,6 @@ def _starred(selected: Selected, output: exp.Expr) -> list[str] | None:
             return None
         found += [name for name in columns if selected._covers(output, index, name.lower())]
     return found
-
-
-def sql_type(text: str) -> str:
-    """Returns the type of Spark SQL that a text names."""
-    upper = text.upper()
-    return _SPECIAL.get(upper, upper)
 
 
 def _is_lossless(type_: str, target: str) -> bool:

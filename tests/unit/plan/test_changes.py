@@ -12,6 +12,9 @@ from penstock import app
 from penstock.core.errors import PenstockError, flatten_errors
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
+from penstock.transforms.last_rows import LastRows
+
+NEXMARK = Path(__file__).parents[3] / "examples" / "nexmark"
 
 SOURCE = {"type": "memory", "rows": [], "schema": "op STRING, id INT, other INT",
           "primary_key": "id", "operation_column": "op"}  # fmt: skip
@@ -434,3 +437,10 @@ def plan_with_rows(directory: Path, kept: dict[str, Any], above: dict[str, dict[
     path = directory / "pipeline.json"
     path.write_text(json.dumps(spec))
     return app.plan(path)
+
+
+@pytest.mark.parametrize("query", ["q4", "q6", "q9", "q15", "q16", "q18", "q19"])
+def test_a_table_with_the_key_of_the_query_keeps_no_rows(query: str) -> None:
+    nodes = app.plan(NEXMARK / f"{query}.sql").nodes
+    assert nodes[query].sink.primary_key
+    assert not any(isinstance(node.component, LastRows) for node in nodes.values())

@@ -121,6 +121,34 @@ def test_a_key_is_kept_by_known_columns_and_types(sql: str, key: tuple[str, ...]
     assert keyed_rows(parse_facts(sql), RELATIONS).key == key
 
 
+TYPED = KeyedRows(("id", "x", "w"), types={"id": "INT", "x": "STRING", "w": "DOUBLE"})
+JOINED = "FROM u a JOIN typed b ON a.id = b.id"
+
+
+@pytest.mark.parametrize(
+    ("columns", "types"),
+    [
+        (f"a.id AS k, b.x, w {JOINED}", {"k": "INT", "x": "STRING", "w": "DOUBLE"}),
+        (f"b.*, a.x AS y {JOINED}", {"id": "INT", "x": "STRING", "w": "DOUBLE", "y": "STRING"}),
+        (f"b.* EXCEPT (w), a.x AS w {JOINED}", {"id": "INT", "x": "STRING", "w": "STRING"}),
+        (f"a.*, b.w AS id {JOINED}", {"x": "STRING"}),
+        ("id, w FROM u RIGHT JOIN typed USING (id)", {"w": "DOUBLE"}),
+        ("* FROM u RIGHT JOIN typed USING (id)", {}),
+        ("w FROM typed b JOIN keyless", {}),
+        ("b.w FROM typed b JOIN keyless", {"w": "DOUBLE"}),
+        ("b.w FROM typed b JOIN u b", {}),
+        ("b.w.id AS k FROM typed b JOIN u a", {}),
+        (f"b.id, count(*) AS n, max(w) AS m {JOINED} GROUP BY b.id", {"id": "INT", "n": "BIGINT"}),
+        (f"row_number() OVER (ORDER BY w) AS n, w + 1 AS m {JOINED}", {"n": "INT"}),
+        ("x, date_format(w, 'y') AS d, w > 2 AS e FROM typed", {"x": "STRING", "d": "STRING"}),
+        ("*, upper(x) AS w FROM typed", {"id": "INT", "x": "STRING"}),
+    ],
+)
+def test_known_types(columns: str, types: dict[str, str]) -> None:
+    relations = RELATIONS | {"typed": TYPED}
+    assert keyed_rows(parse_facts(f"SELECT {columns}"), relations).types == types
+
+
 def test_rows_without_a_key_upstream_have_none() -> None:
     assert keyed_rows(parse_facts("SELECT x FROM keyless"), RELATIONS).origin is None
 
