@@ -85,7 +85,7 @@ class RowState:
             ),
             _with_weights(changes, np.zeros(changes.num_rows, np.int64), _numbers(changes, WEIGHT)),
         ]
-        rows = _consolidate(pa.concat_tables(parts), (_BEFORE, _AFTER)).sort_by(ORDER)
+        rows = _in_order(_consolidate(pa.concat_tables(parts), (_BEFORE, _AFTER)))
         before, after = _numbers(rows, _BEFORE), _numbers(rows, _AFTER)
         return AffectedRows(rows.drop_columns([_BEFORE, _AFTER]), before, after)
 
@@ -171,12 +171,20 @@ def _consolidate(rows: pa.Table, weights: Sequence[str]) -> pa.Table:
     for name in weights:
         kept |= _numbers(groups, f"{name}_sum") != 0
     groups = groups.filter(pa.array(kept))
-    merged = rows.drop_columns(list(weights)).take(groups.column(f"{_INDEX}_min"))
+    merged, index = rows.drop_columns(list(weights)), _numbers(groups, f"{_INDEX}_min")
+    if not np.array_equal(index, np.arange(rows.num_rows)):
+        merged = merged.take(pa.array(index))
     merged = _set(merged, ORDER, groups.column(f"{ORDER}_min"))
     merged = _set(merged, TIME, groups.column(f"{TIME}_max"))
     for name in weights:
         merged = merged.append_column(name, groups.column(f"{name}_sum"))
     return merged
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Returns rows in the order of arrival."""
+    order = _numbers(rows, ORDER)
+    return rows if np.all(order[:-1] <= order[1:]) else rows.sort_by(ORDER)
 
 
 def _find(chunk: pa.Table, keys: Numbers) -> pa.Table:

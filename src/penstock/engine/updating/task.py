@@ -89,16 +89,18 @@ class UpdateState:
         if not changes:
             return
         table = _nullable(pa.Table.from_batches(changes))
-        for bucket in pc.unique(table.column(BUCKET)).to_pylist():
-            chosen = table.filter(pc.equal(table.column(BUCKET), bucket))
-            chosen = chosen.filter(pc.not_equal(chosen.column(SIDE), NO_SIDE))
-            affected = self._update(bucket, self._arranged(chosen.drop_columns([BUCKET])))
+        buckets, order = table.column(BUCKET).to_numpy(), table.column(ORDER).to_numpy()
+        is_change = table.column(SIDE).to_numpy() != NO_SIDE
+        table = table.drop_columns([BUCKET])
+        for bucket in pc.unique(pa.array(buckets)).to_pylist():
+            chosen = np.flatnonzero((buckets == bucket) & is_change)
+            chosen = chosen[np.argsort(order[chosen], kind="stable")]
+            affected = self._update(bucket, self._arranged(table.take(pa.array(chosen))))
             if affected is not None:
                 yield from _rows(affected)
 
     def _arranged(self, changes: pa.Table) -> pa.Table:
-        """Returns changes with their time, in the order of arrival, after those of before."""
-        changes = changes.sort_by(ORDER)
+        """Returns changes, in the order of arrival, with their time, after those of before."""
         order = pa.array(np.arange(changes.num_rows) + (self.batch << _ORDER_BITS))
         changes = changes.set_column(changes.schema.get_field_index(ORDER), ORDER, order)
         times = np.full(changes.num_rows, self.time, np.int64)
@@ -160,7 +162,9 @@ def _rows(affected: AffectedRows) -> Iterator[pa.RecordBatch]:
     index = np.repeat(np.repeat(np.arange(len(kept)), 3), counts)
     names = [SIDE, *(name for name in affected.rows.schema.names if name.startswith(VALUES))]
     rows = affected.rows.select(names)
+    is_once = np.array_equal(index, np.arange(rows.num_rows))
     for start in range(0, len(index), _BATCH_ROWS):
         part = slice(start, start + _BATCH_ROWS)
-        batch = rows.take(pa.array(index[part])).add_column(0, PHASE, pa.array(phases[part]))
+        found = rows.slice(start, _BATCH_ROWS) if is_once else rows.take(pa.array(index[part]))
+        batch = found.add_column(0, PHASE, pa.array(phases[part]))
         yield from batch.combine_chunks().to_batches()
