@@ -1,6 +1,7 @@
 """The queries of Nexmark from topic to topic, beside the same queries in Flink SQL.
 
     ./dev bench nexmark [--json] [--events N] [--queries q0,q5] [--engines NAME,NAME] [--repeat N]
+                        [--batches N]
 
 Persons, auctions and bids are JSON in topics of four partitions, 10,000 events for each second of
 event time, of which 92 % are bids. Penstock runs the scripts of examples/nexmark with these topics
@@ -14,7 +15,8 @@ time and the least CPU count: the first run includes the compilation of the quer
 have no start of a process, which favours neither: Penstock's start is shorter than Flink's. The CPU
 seconds of a query are those of all processes of the engine, without the broker. Both engines read
 what is in the topics. Penstock reads few large batches of it, Flink single rows: where rows change,
-Penstock writes fewer changes.
+Penstock writes fewer changes. With `--batches N` Penstock reads an Nth of each topic in a batch:
+the cost of a batch is that of a run divided by its batches.
 
 The numbers of rows of both results must be equal; of rows that change, those that remain. State is
 the most that an engine kept on disk: Penstock after each batch, Flink with each checkpoint (a query
@@ -32,7 +34,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -43,6 +45,7 @@ import installs
 import nexmark_data
 import options
 from measure import Failed
+from nexmark_data import TOPICS
 from serving import Serving, Work
 
 from servers.kafka import Kafka
@@ -55,17 +58,21 @@ KEYED = ("q4", "q6", "q9", "q15", "q16", "q17", "q18", "q19")
 """Queries whose results change."""
 TO_FILES = "q10"
 WARM_UP = "q0"
-SOURCE = re.compile(r"connector = 'files', path = 'data/(person|auction|bid)', format = 'parquet'")
+SOURCE = "connector = 'files', path = 'data/{topic}', format = 'parquet'"
 SINK = re.compile(r"connector = 'files', path = 'out/q\d+', format = '\w+'")
 
 
 @dataclass(frozen=True)
 class Place:
-    """The broker, and the directories of an engine's own files and of the side input."""
+    """The broker, and the directories of an engine's own files and of the side input.
+
+    `limits` are the most rows of each topic that Penstock reads in a batch.
+    """
 
     brokers: str
     directory: Path
     side_input: Path
+    limits: Mapping[str, int]
 
     @property
     def state(self) -> Path:
@@ -88,7 +95,10 @@ def script(place: Place, query: str, target: str) -> str:
     """Writes the script of a query with topics in place of files. Returns its path."""
     text = (EXAMPLE / f"{query}.sql").read_text()
     kafka = f"connector = 'kafka', brokers = '{place.brokers}', format = 'json'"
-    text = SOURCE.sub(rf"{kafka}, topic = '\1'", text)
+    for topic in TOPICS:
+        limit = f", max_records = '{place.limits[topic]}'" if place.limits else ""
+        source = f"{kafka}, topic = '{topic}'{limit}"
+        text = text.replace(SOURCE.format(topic=topic), source)
     if query == TO_FILES:
         text = text.replace(f"out/{query}", target)
     else:
@@ -121,10 +131,11 @@ ENGINES = {
 
 @dataclass(frozen=True)
 class Ran:
-    """A query that an engine ran, with the number of rows of its result."""
+    """A query that an engine ran, with the rows of its result and the number of its batches."""
 
     work: Work
     rows: int
+    batches: int = 0
 
 
 def once(engine: Engine, process: Serving, place: Place, query: str, target: str) -> Ran:
@@ -137,10 +148,17 @@ def once(engine: Engine, process: Serving, place: Place, query: str, target: str
     try:
         work = process.work(engine.line(place, query, target), place.state)
         keyed = query in KEYED
-        return Ran(work, nexmark_data.count_rows(place.brokers, target, keyed=keyed))
+        rows = nexmark_data.count_rows(place.brokers, target, keyed=keyed)
+        return Ran(work, rows, batches(place.state))
     finally:
         clicks_data.delete(place.brokers, target)
         shutil.rmtree(place.state / ".penstock", ignore_errors=True)
+
+
+def batches(state: Path) -> int:
+    """Returns the number of batches that Penstock has committed."""
+    commits = state.glob(".penstock/*/checkpoints/*/commits/[0-9]*")
+    return max((int(entry.name) for entry in commits), default=-1) + 1
 
 
 def least(runs: list[Ran]) -> Ran:
@@ -151,7 +169,7 @@ def least(runs: list[Ran]) -> Ran:
         min(work.cpu for work in works),
         max(work.state_mb for work in works),
     )
-    return Ran(work, runs[-1].rows)
+    return Ran(work, runs[-1].rows, runs[-1].batches)
 
 
 def run(
@@ -174,7 +192,9 @@ def run(
     return found
 
 
-def compare(events: int, engines: list[str], queries: list[str], repeat: int) -> dict[str, Any]:
+def compare(
+    events: int, engines: list[str], queries: list[str], repeat: int, parts: int
+) -> dict[str, Any]:
     ran: dict[str, dict[str, Ran]] = {}
     failed: dict[str, dict[str, str]] = {name: {} for name in engines}
     skipped = {}
@@ -182,9 +202,10 @@ def compare(events: int, engines: list[str], queries: list[str], repeat: int) ->
         print(f"{events:,} events ...", file=sys.stderr)
         side_input = Path(path, "side_input")
         nexmark_data.write_side_input(side_input)
-        nexmark_data.fill(broker.address, events)
+        counts = nexmark_data.fill(broker.address, events)
+        limits = {topic: -(-count // parts) for topic, count in counts.items()} if parts else {}
         for name in engines:
-            place = Place(broker.address, Path(path, name), side_input)
+            place = Place(broker.address, Path(path, name), side_input, limits)
             try:
                 ran[name] = run(name, place, queries, repeat, failed[name])
             except installs.Unavailable as why:
@@ -194,7 +215,7 @@ def compare(events: int, engines: list[str], queries: list[str], repeat: int) ->
         "engines": {
             name: {
                 query: {
-                    **asdict(each.work), "rows": each.rows,
+                    **asdict(each.work), "rows": each.rows, "batches": each.batches,
                     "events_per_second": events / each.work.seconds,
                 }
                 for query, each in queries_.items()
@@ -252,6 +273,10 @@ def table(result: dict[str, Any]) -> Iterator[str]:
             yield f"{name} {query} failed: {why}"
     for query, rows in result["differ"].items():
         yield f"{query}: the results have {rows[0]:,} and {rows[1]:,} rows"
+    for query, run_ in result["engines"].get("penstock", {}).items():
+        if run_["batches"] > 1:
+            cost = 1000 * run_["cpu"] / run_["batches"]
+            yield f"penstock {query}: {run_['batches']} batches, {cost:,.0f} CPU ms each"
     if result["ratio_cpu"]:
         ahead = sum(ratio > 1 for ratio in result["ratio_cpu"].values())
         yield f"Flink takes more CPU seconds in {ahead} of {len(result['ratio_cpu'])} queries."
@@ -281,9 +306,12 @@ def main() -> None:
     parser.add_argument("--queries", type=chosen, default=list(QUERIES), metavar="q0,q5")
     options.add_engines(parser, ENGINES)
     parser.add_argument("--repeat", type=int, default=1, help="number of runs; the best one counts")
+    parser.add_argument(
+        "--batches", type=int, default=0, help="batches of Penstock; by default all that is there"
+    )
     given = parser.parse_args()
     try:
-        result = compare(given.events, given.engines, given.queries, given.repeat)
+        result = compare(given.events, given.engines, given.queries, given.repeat, given.batches)
     except Failed as failure:
         raise SystemExit(f"bench: {failure}") from None
     print(json.dumps(result) if given.json else "\n".join(table(result)))

@@ -30,18 +30,22 @@ MARK = "2031-01-01"
 SIDE_ROWS = 10_000
 
 
-def fill(brokers: str, events: int) -> None:
-    """Creates the topics and fills them with the first `events` events, then closes the windows."""
+def fill(brokers: str, events: int) -> dict[str, int]:
+    """Creates the topics and fills them with the first `events` events, then closes the windows.
+
+    Returns the number of rows of each topic.
+    """
     settings = {
         "bootstrap.servers": brokers, "log_level": 0, "linger.ms": 50, "batch.size": 1_000_000,
         "queue.buffering.max.messages": 2 * CHUNK, "queue.buffering.max.kbytes": 2**20,
     }  # fmt: skip
     producer = Producer(settings)
-    last = []
+    last, counts = [], dict.fromkeys(TOPICS, PARTITIONS)
     for topic in TOPICS:
         clicks_data.create(brokers, topic)
     for first in range(0, events, CHUNK):
         for topic, rows in chunk(first, min(CHUNK, events - first)):
+            counts[topic] += rows.height
             for place, line in enumerate(rows.write_ndjson().encode().splitlines()):
                 producer.produce(topic, line, partition=place % PARTITIONS)
             if not first:
@@ -53,6 +57,7 @@ def fill(brokers: str, events: int) -> None:
             producer.produce(topic, line, partition=place)
     if producer.flush(TIMEOUT_SECONDS):
         raise Failed("the last events could not be sent")
+    return counts
 
 
 def chunk(first: int, count: int) -> Iterator[tuple[str, pl.DataFrame]]:
