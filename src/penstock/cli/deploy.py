@@ -137,9 +137,10 @@ def standalone(
     from penstock.deploy.commands import Options, standalone_commands
 
     project, executors = _read(files, number, cores, memory)
-    print_warnings(project.warnings)
     options = Options(executors, master=master, state=state, archive=archive)
-    for line in standalone_commands(project, files, options):
+    lines = list(standalone_commands(project, files, options))
+    print_warnings(project.warnings)
+    for line in lines:
         print(line)
 
 

