@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import penstock
 from penstock import app
 from penstock.core.errors import PenstockError
 from penstock.core.log import Silent
-from penstock.engine.spark_session.attached import check_session, check_version
+from penstock.engine.spark_session.attached import check_python, check_session, check_version
 from penstock.runtime.session import attach_to
 
 pytestmark = pytest.mark.spark
@@ -55,6 +56,23 @@ def test_no_warning_without_such_settings(penstock_spark: SparkSession, tmp_path
         warnings.filterwarnings("error", "these settings do not apply")
         attach_to(session, app.plan(path), Silent())
     assert session.conf.get("spark.sql.shuffle.partitions") == "3"
+
+
+def test_workers_without_the_packages_are_an_error(
+    penstock_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_python(penstock_spark)
+    bare, absent = tmp_path / "python3", tmp_path / "absent"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    path = tmp_path / "attached.yaml"
+    path.write_text(PIPELINE.replace("RUNTIME", "{}"))
+    for python in (bare, absent):
+        monkeypatch.setattr(penstock_spark.sparkContext, "pythonExec", str(python))
+        with pytest.raises(PenstockError, match="lacks penstock and pyarrow") as error:
+            penstock.run(path, spark=penstock_spark.newSession())
+        assert error.value.code == "unsupported-session"
+        assert f"PYSPARK_PYTHON to {sys.executable}" in str(error.value.hint)
 
 
 def test_other_sessions_are_errors() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.core.files.private_files import open_private
 from penstock.core.log import Log, Silent
 from penstock.core.units import binary_size_text
-from penstock.engine.spark_session.attached import attach, check_session
+from penstock.engine.spark_session.attached import attach, check_python, check_session
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
 from penstock.engine.spark_session.session import session as start_session
@@ -77,6 +77,7 @@ def attach_to(spark: SparkSession, plan: Plan, log: Log) -> None:
     not supported.
     """
     check_session(spark)
+    check_python(spark)
     runtime, find = plan.spec.runtime, plan.pipeline.source_map.find
     conf = spark_settings(runtime, runtime.state_store)
     conf.pop(_PACKAGES, None)

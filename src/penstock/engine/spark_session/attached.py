@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import UserError
@@ -17,6 +23,9 @@ if TYPE_CHECKING:
 
 _DEFAULT_PARTITIONS = "200"
 """Spark's default number of shuffle partitions, which does not depend on the cluster."""
+_PACKAGES = ("penstock", "pyarrow")
+"""The packages of a Python worker. PySpark is in its path by Spark."""
+_PROBE = "import sys, importlib.util as u; print(*(n for n in sys.argv[1:] if not u.find_spec(n)))"
 
 
 def attach(
@@ -58,6 +67,41 @@ def check_version(version: str) -> None:
             hint=f"Run in a cluster or a runtime with Spark {SPARK_VERSION}, or without `spark`: "
             "the run then starts its own.",
         )
+
+
+def check_python(session: SparkSession) -> None:
+    """Raises UserError if the Python of the session's workers lacks Penstock.
+
+    Spark starts it at the driver, for sources, by the name in `PYSPARK_PYTHON`, or `python3`.
+    """
+    context: Any = session.sparkContext
+    name, environment = context.pythonExec, context._jvm.System.getenv()
+    paths = context.environment.get("PYTHONPATH"), environment.get("PYTHONPATH")
+    found = shutil.which(name, path=environment.get("PATH"))
+    missing = _missing_packages(found or name, os.pathsep.join(filter(None, paths)))
+    if missing:
+        raise UserError(
+            f"the Python workers of the session run {name}, which lacks {' and '.join(missing)}",
+            code="unsupported-session",
+            hint=f"Set the variable PYSPARK_PYTHON to {sys.executable}, or to the Python of the "
+            "cluster with these packages, before the session is started.",
+        )
+
+
+@cache
+def _missing_packages(python: str, path: str) -> tuple[str, ...]:
+    """Returns the packages that a Python lacks, with a path of modules beside its own."""
+    if Path(python) == Path(sys.executable):
+        return ()
+    command, env = [python, "-c", _PROBE, *_PACKAGES], dict(os.environ)
+    env.pop("PYTHONPATH", None)
+    if path:
+        env["PYTHONPATH"] = path
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return _PACKAGES
+    return tuple(done.stdout.split())
 
 
 def _set_partitions(session: SparkSession, conf: Mapping[str, str], log: Log) -> None:
