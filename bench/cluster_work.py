@@ -49,5 +49,7 @@ with session(plans[0], length="endless") as spark:
         before = tasks()
         outcome = app.run(plan, spark=spark.newSession())
         assert not outcome.errors, outcome
-        (plan.state / "tasks").write_text(str(tasks() - before))
+        written = plan.state / "tasks.part"
+        written.write_text(str(tasks() - before))
+        written.rename(plan.state / "tasks")
 """
