@@ -26,7 +26,10 @@ name: shop
 sources:
   orders: {type: kafka, brokers: "${KAFKA:-broker}", topic: t, format: json, schema: id BIGINT,
            tls: {ca: ca.pem, certificate: ca.pem, key: shop.key}}
-sinks: {out: {type: http, from: orders, url: "http://out", headers: {k: "${secret:file/key}"}}}
+  in: {type: http, listen: "0.0.0.0:8080", schema: id BIGINT}
+sinks:
+  rest: {type: blackhole, from: in}
+  out: {type: http, from: orders, url: "http://out", headers: {k: "${secret:file/key}"}}
 """
 UNKNOWN_FIELDS = """
 public Object apply(Object text, Object unused) {
@@ -85,10 +88,10 @@ def test_all_fields_are_known(unknown_fields: Any, tmp_path: Path) -> None:
     documents = text.split("---\n")[1:]
     settings = next(each for each in documents if "name: shop-settings" in each)
     documents.append(YAML(typ="safe").load(settings)["data"]["executor-pod.yaml"])
-    assert len(documents) == 8
+    assert len(documents) == 9
     for document in documents:
         assert unknown_fields(document) == [], document
-    wrong = documents[6].replace("periodSeconds", "periodSecond")
+    wrong = documents[7].replace("periodSeconds", "periodSecond")
     (found, *_) = unknown_fields(wrong)
     assert "Probe [periodSecond]" in found
     assert unknown_fields(documents[7].replace("securityContext", "securityContxt"))

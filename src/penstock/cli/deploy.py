@@ -77,8 +77,9 @@ def k8s(
     """Print the manifests of a pipeline for Kubernetes, or apply them.
 
     The objects are a StatefulSet of one driver with a claim of its state, a headless Service, a
-    ServiceAccount with access to pods only, and config maps of the files and the settings. The
-    first lines are a command that creates the Secret of the variables.
+    Service of the sources and sinks that listen, a ServiceAccount with access to pods only, and
+    config maps of the files and the settings. The first lines are a command that creates the Secret
+    of the variables.
 
       penstock deploy k8s shop.yaml --image registry.example.com/penstock:1 > shop-k8s.yaml
       penstock deploy k8s shop.yaml --executors 4 --cores 2 --memory 4g --namespace streams
@@ -87,6 +88,7 @@ def k8s(
     from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
     from penstock.deploy.kubernetes.deployment import Deployment
     from penstock.deploy.kubernetes.kubectl import apply_manifests, require_kubectl
+    from penstock.deploy.kubernetes.listeners import address_warnings
     from penstock.deploy.kubernetes.manifests import notes, to_yaml
     from penstock.deploy.kubernetes.names import (
         check_image,
@@ -105,7 +107,7 @@ def k8s(
     chosen = name or object_name(project.plan.name)
     deployment = Deployment(project, chosen, namespace, image or DEFAULT_IMAGE, executors)
     text = to_yaml(deployment)
-    print_warnings(project.warnings)
+    print_warnings([*project.warnings, *address_warnings(deployment.listeners)])
     if not apply:
         print(text, end="")
         return

@@ -22,6 +22,10 @@ labels:
 {{ regexReplaceAll "[^A-Za-z0-9._-]" . "_" | quote }}
 {{- end }}
 
+{{- define "penstock.portName" -}}
+{{ .protocol | default "TCP" | lower }}-{{ .port }}
+{{- end }}
+
 {{- define "penstock.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 1000

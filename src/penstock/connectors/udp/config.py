@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -38,6 +38,8 @@ class DatagramConfig(Config):
 
 
 class UdpSourceConfig(DatagramConfig, ReceivingConfig):
+    transport: ClassVar[str] = "UDP"
+    """The protocol of the port, as Kubernetes names it."""
     listen: Address
     """The address to listen on, as `host:port`. The host 0.0.0.0 stands for all interfaces."""
     multicast_group: Annotated[str, AfterValidator(_validate_multicast)] | None = None

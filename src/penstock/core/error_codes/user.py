@@ -58,6 +58,7 @@ USER_CODES: Mapping[str, str] = {
     "invalid-yaml": "The file is not valid YAML.",
     "late-rows": "The late rows of a node cannot be separated from the other rows.",
     "late-watermark": "A watermark is defined on a transform with state or with batch scope.",
+    "local-address": "An address is one of this machine, which other pods do not reach.",
     "local-path": "A path is one of this machine and is not copied to others.",
     "lookup-join": "A join with a lookup table has an unsupported form.",
     "lookup-of-changes": "Changes are joined with a lookup table whose rows may differ later.",

@@ -7,11 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from penstock.deploy.executors import Executors
+from penstock.deploy.kubernetes.listeners import Listener, listeners, open_ports
 from penstock.deploy.kubernetes.names import keys
 from penstock.deploy.project import Project
 from penstock.plan.executor_state import shared_state
 
 DRIVER_PORT, BLOCK_PORT, METRICS_PORT = 7078, 7079, 9090
+PORTS = {"driver": DRIVER_PORT, "blocks": BLOCK_PORT, "metrics": METRICS_PORT}
+"""The ports of each driver."""
 PROJECT, SETTINGS, STATE, SECRETS = "/pipeline", "/etc/penstock", "/state", "/etc/penstock-secrets"
 """The directories of the files, the settings, the state and the secrets in a container.
 
@@ -57,6 +60,21 @@ class Deployment:
     def shares_state(self) -> bool:
         """Whether the executors need the state directory, too."""
         return bool(shared_state(self.project.plan))
+
+    @cached_property
+    def listeners(self) -> list[Listener]:
+        """The sources and sinks that listen."""
+        return listeners(self.project.plan)
+
+    @cached_property
+    def open_ports(self) -> list[Listener]:
+        """The listeners that other pods reach. Raises UserError for a port of the driver itself."""
+        return open_ports(self.listeners, PORTS)
+
+    @property
+    def listening_service(self) -> str:
+        """The Service of the sources and sinks that listen."""
+        return f"{self.name}-listen"
 
     @property
     def files_map(self) -> str:

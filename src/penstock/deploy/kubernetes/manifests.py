@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
 from penstock.deploy.kubernetes.deployment import (
-    BLOCK_PORT,
-    DRIVER_PORT,
     METRICS_PORT,
+    PORTS,
     STATE_SIZE,
     Deployment,
     Manifest,
@@ -31,7 +30,7 @@ def manifests(deployment: Deployment) -> list[Manifest]:
     settings = settings_map(deployment, executor_template(deployment))
     return [
         *_access(deployment), files, settings, _service(deployment),
-        _stateful_set(deployment, checksum(files, settings)),
+        *_listening_service(deployment), _stateful_set(deployment, checksum(files, settings)),
     ]  # fmt: skip
 
 
@@ -49,6 +48,9 @@ def notes(deployment: Deployment) -> Iterator[str]:
         yield f"Build the image {DEFAULT_IMAGE} for the nodes (penstock deploy image), or name one."
     if project.plan.bounded:
         yield "The pipeline ends by itself. Kubernetes then starts it again, for new input."
+    for each in deployment.open_ports:
+        host = f"{deployment.listening_service}.{deployment.namespace}.svc"
+        yield f"Other pods reach {each.label} at {host}:{each.port} ({each.protocol})."
     optional = [name for name, required in project.variables.items() if not required]
     if not deployment.needs_secret:
         yield "The pipeline needs no Secret."
@@ -97,7 +99,6 @@ def _access(deployment: Deployment) -> list[Manifest]:
 
 def _service(deployment: Deployment) -> Manifest:
     """Returns the headless Service. Executors find the driver before it is ready."""
-    ports = {"driver": DRIVER_PORT, "blocks": BLOCK_PORT, "metrics": METRICS_PORT}
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -106,9 +107,36 @@ def _service(deployment: Deployment) -> Manifest:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": deployment.selector(DRIVER),
-            "ports": [{"name": name, "port": port} for name, port in ports.items()],
+            "ports": [{"name": name, "port": port} for name, port in PORTS.items()],
         },
     }
+
+
+def _listening_service(deployment: Deployment) -> list[Manifest]:
+    """Returns the Service of the sources and sinks that listen; none without these.
+
+    It has an address of the cluster, and sends nothing to a driver that is not ready.
+    """
+    if not deployment.open_ports:
+        return []
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": deployment.metadata(deployment.listening_service),
+            "spec": {
+                "type": "ClusterIP",
+                "selector": deployment.selector(DRIVER),
+                "ports": [
+                    {
+                        "name": each.name, "port": each.port, "targetPort": each.name,
+                        "protocol": each.protocol,
+                    }
+                    for each in deployment.open_ports
+                ],
+            },
+        }
+    ]  # fmt: skip
 
 
 def _stateful_set(deployment: Deployment, files: str) -> Manifest:

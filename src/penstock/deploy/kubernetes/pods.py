@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from penstock.core.units import byte_count
 from penstock.deploy.kubernetes.deployment import (
-    BLOCK_PORT,
-    DRIVER_PORT,
     GRACE_SECONDS,
     METRICS_PORT,
+    PORTS,
     PROJECT,
     SECRETS,
     SETTINGS,
@@ -91,9 +90,11 @@ def _driver_container(deployment: Deployment) -> Manifest:
         "workingDir": PROJECT,
         "env": _environment(deployment),
         "ports": [
-            {"name": "driver", "containerPort": DRIVER_PORT},
-            {"name": "blocks", "containerPort": BLOCK_PORT},
-            {"name": "metrics", "containerPort": METRICS_PORT},
+            *({"name": name, "containerPort": port} for name, port in PORTS.items()),
+            *(
+                {"name": each.name, "containerPort": each.port, "protocol": each.protocol}
+                for each in deployment.open_ports
+            ),
         ],
         "resources": {"requests": {"cpu": "1", "memory": memory}, "limits": {"memory": memory}},
         "securityContext": {**_CONTAINER_SECURITY},
