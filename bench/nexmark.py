@@ -155,6 +155,11 @@ def once(engine: Engine, process: Serving, place: Place, query: str, target: str
         shutil.rmtree(place.state / ".penstock", ignore_errors=True)
 
 
+def batch_limits(counts: Mapping[str, int], parts: int) -> dict[str, int]:
+    """Returns the most rows of each topic in one of so many batches; no limits for 0."""
+    return {topic: -(-count // parts) for topic, count in counts.items()} if parts else {}
+
+
 def batches(state: Path) -> int:
     """Returns the number of batches that Penstock has committed."""
     commits = state.glob(".penstock/*/checkpoints/*/commits/[0-9]*")
@@ -203,7 +208,7 @@ def compare(
         side_input = Path(path, "side_input")
         nexmark_data.write_side_input(side_input)
         counts = nexmark_data.fill(broker.address, events)
-        limits = {topic: -(-count // parts) for topic, count in counts.items()} if parts else {}
+        limits = batch_limits(counts, parts)
         for name in engines:
             place = Place(broker.address, Path(path, name), side_input, limits)
             try:
