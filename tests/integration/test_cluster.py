@@ -27,6 +27,7 @@ from cluster_pipelines import (
     write_pipelines,
 )
 from cluster_runs import Done, dead_letters_of, perform, rows_of
+from cluster_subscribers import ROWS, Subscribers, write_sockets
 
 from command_line import CommandLine
 from servers.s3 import S3
@@ -76,7 +77,14 @@ def _project(spark_cluster: SparkCluster, directory: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def ran(spark_cluster: SparkCluster, s3: S3, directory: Path, project: Path) -> dict[str, Done]:
+def subscribers(spark_cluster: SparkCluster, project: Path) -> Subscribers:
+    return write_sockets(project, spark_cluster)
+
+
+@pytest.fixture(scope="module")
+def ran(
+    spark_cluster: SparkCluster, s3: S3, directory: Path, project: Path, subscribers: Subscribers
+) -> dict[str, Done]:
     """The results of commands in one application, by their words.
 
     Before its start a driver is killed, as the application takes all cores.
@@ -109,16 +117,19 @@ def ran(spark_cluster: SparkCluster, s3: S3, directory: Path, project: Path) -> 
         ["dead", "list", messages, *ALL],
         ["run", replayed], ["write", mended, ""], ["dead", "replay", replayed],
         ["preview", replayed, "named"],
+        ["run", str(project / "sockets.yaml")],
         ["write", str(other), ""],
         ["run", "hidden/rows.yaml", "--fresh"],
     ]  # fmt: skip
-    with ThreadPoolExecutor(2) as threads:
-        beside = [threads.submit(losses.suffer), threads.submit(sender.send_all)]
+    with ThreadPoolExecutor(3) as threads:
+        tasks = (losses.suffer, sender.send_all, subscribers.receive_all)
+        beside = [threads.submit(task) for task in tasks]
         try:
             done = perform(directory, words, "shared/totals.yaml", storage_variables(bucket))
         finally:
             losses.ended.set()
             sender.ended.set()
+            subscribers.ended.set()
             other.unlink(missing_ok=True)
             customized.unlink(missing_ok=True)
         for each in beside:
@@ -241,6 +252,18 @@ def test_lookups_of_a_replay_and_a_preview(ran: dict[str, Done], directory: Path
     assert preview.stderr == ""
     previewed = json.loads(preview.stdout)["named"]
     assert sorted(previewed, key=lambda row: row["n"]) == sorted(rows, key=lambda row: row["n"])
+
+
+@pytest.mark.parametrize("sink", ["lines", "messages"])
+def test_a_sink_that_listens_sends_each_row_once(
+    ran: dict[str, Done], subscribers: Subscribers, sink: str
+) -> None:
+    """The driver sends the rows of tasks on both workers."""
+    done = ran["run sockets.yaml"]
+    assert done.returncode == 0, done.stderr
+    rows = subscribers.received[sink]
+    assert sorted(row["n"] for row in rows) == ROWS
+    assert {row["host"] for row in rows} == {"node-a", "node-b"}
 
 
 def test_an_executor_with_another_version(ran: dict[str, Done]) -> None:
