@@ -58,7 +58,7 @@ def open_ports(found: list[Listener], reserved: dict[str, int]) -> list[Listener
                 raise UserError(
                     f"{each.label}: the pod needs the port {port} itself ({use})",
                     code="invalid-option", where=each.where,
-                    hint="choose another port than " + ", ".join(map(str, reserved.values())),
+                    hint=f"Choose another port than {', '.join(map(str, reserved.values()))}.",
                 )  # fmt: skip
     return list({each.name: each for each in found if each.is_reachable}.values())
 
@@ -71,7 +71,7 @@ def address_warnings(found: list[Listener]) -> Iterator[PenstockError]:
             yield PlanError(
                 f"{each.label}: other pods do not reach {each.address}",
                 code="local-address", where=each.where,
-                hint=f"write {_OPTION}: {scheme}0.0.0.0:{each.port or 'PORT'}",
+                hint=f"Write {_OPTION}: {scheme}0.0.0.0:{each.port or 'PORT'}.",
             )  # fmt: skip
 
 
