@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,9 +19,12 @@ from penstock.server.settings import Settings
 from penstock.server.store import database as databases
 from penstock.server.store import pipelines as stored_pipelines
 from penstock.server.store.accounts import Accounts
+from penstock.server.store.alerts import Alerts
 from penstock.server.store.audit import Audit
 from penstock.server.store.database import FILE, Database
+from penstock.server.store.encryption import Encryption
 from penstock.server.store.pipelines import Pipelines
+from penstock.server.store.ready_rules import LAYOUT_OF_RULES, READY_RULES
 from penstock.server.store.tables import LAYOUT, METADATA, STORE
 from servers.postgres import DATABASE, Postgres
 
@@ -73,8 +77,15 @@ def test_a_store_of_an_earlier_version_is_upgraded(open_store: Open, tmp_path: P
     assert pipelines.facts(pipeline.id, "1:2:3") is None, "facts are read again"
     assert pipelines.version(pipeline.id, 1).note == "first"
     assert [start.run for start in pipelines.starts(pipeline.id)] == ["run1"]
-    for table in ("connections", "functions", "rules", "alerts", "messages", "shares"):
+    for table in ("connections", "functions", "alerts", "messages", "shares"):
         assert database.rows(METADATA.tables[table].select()) == []
+    rules = Alerts(database, Encryption.load(tmp_path, {}))
+    assert [rule.name for rule in rules.rules()] == sorted(each[0] for each in READY_RULES)
+    (first, *others) = rules.rules()
+    for rule in others:
+        rules.remove_rule(rule.name)
+    rules.set_rule(replace(first, name="own"))
+    rules.remove_rule(first.name)
     audit.record("ann", "apply", pipeline.id)
     audit.record("ann", "stop", pipeline.id)
     assert [entry["action"] for entry in audit.entries()] == ["stop", "apply"]
@@ -97,6 +108,12 @@ def test_a_store_of_an_earlier_version_is_upgraded(open_store: Open, tmp_path: P
         assert backup.stat().st_mode & 0o077 == 0
     database = open_store()
     assert database.first(STORE.select()) == {"layout": LAYOUT}
+    database.execute(STORE.update().values(layout=LAYOUT_OF_RULES - 1))
+    rules = Alerts(open_store(), Encryption.load(tmp_path, {}))
+    assert [rule.name for rule in rules.rules()] == ["own"], "rules of a user remain alone"
+    rules.remove_rule("own")
+    database = open_store()
+    assert database.rows(METADATA.tables["rules"].select()) == [], "deleted rules do not return"
     assert len(Pipelines(database).all()) == 1
     database.execute(STORE.update().values(layout=99))
     with pytest.raises(StateError, match="newer version"):
@@ -171,8 +188,6 @@ def test_one_server_has_a_store_of_postgres(postgres: Postgres, tmp_path: Path) 
 
 def test_a_server_on_postgres(postgres: Postgres, server_settings: Settings) -> None:
     """The database fails and returns; wishes remain, and the server acts again."""
-    from dataclasses import replace
-
     from server_console import wait_for
 
     settings = replace(server_settings, store=url_of(postgres, postgres.new_schema()))

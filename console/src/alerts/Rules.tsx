@@ -15,6 +15,7 @@ export function Rules() {
   const mayOperate = useMay("operate");
   const cache = useQueryClient();
   const { pipelines } = useLive();
+  const [changed, setChanged] = useState<Rule | null>(null);
   const rules = useQuery({ queryKey: ["rules"], queryFn: () => api.get<Rule[]>("/alerts/rules") });
   const refresh = { onSuccess: () => cache.invalidateQueries({ queryKey: ["rules"] }) };
   const remove = useMutation({ mutationFn: (name: string) => api.delete(`/alerts/rules/${encodeURIComponent(name)}`), ...refresh });
@@ -46,6 +47,7 @@ export function Rules() {
                       <Table.Td>
                         <Group gap="xs" wrap="nowrap">
                           {mayOperate && <Button size="xs" variant="default" onClick={() => silence.mutate({ name: rule.name, hours: silent ? 0 : 4 })}>{silent ? "End silence" : "Silence 4 h"}</Button>}
+                          {mayEdit && <Button size="xs" variant="default" onClick={() => setChanged(rule)}>Change</Button>}
                           {mayEdit && <AskButton size="xs" question={`Delete ${rule.name}?`} answer="Delete" onConfirm={() => remove.mutate(rule.name)}>Delete</AskButton>}
                         </Group>
                       </Table.Td>
@@ -57,29 +59,31 @@ export function Rules() {
           </div>
         )}
         {(remove.isError || silence.isError) && <ErrorNotice error={remove.error ?? silence.error} />}
-        {mayEdit && <NewRule />}
+        {mayEdit && <RuleForm key={changed?.name ?? ""} rule={changed} onEnd={() => setChanged(null)} />}
       </Stack>
     </section>
   );
 }
 
-function NewRule() {
+/** The form of a new rule, or of a `rule` that is changed. */
+function RuleForm({ rule, onEnd }: { rule: Rule | null; onEnd: () => void }) {
   const cache = useQueryClient();
   const { pipelines } = useLive();
   const channels = useQuery({ queryKey: ["channels"], queryFn: () => api.get<Channel[]>("/alerts/channels") });
-  const [name, setName] = useState("");
-  const [kind, setKind] = useState<RuleKind>("failed");
-  const [threshold, setThreshold] = useState<number | string>(1000);
-  const [minutes, setMinutes] = useState<number | string>(5);
-  const [ids, setIds] = useState<string[]>([]);
-  const [to, setTo] = useState<string[]>([]);
+  const [name, setName] = useState(rule?.name ?? "");
+  const [kind, setKind] = useState<RuleKind>(rule?.kind ?? "failed");
+  const [threshold, setThreshold] = useState<number | string>(rule?.threshold ?? 1000);
+  const [minutes, setMinutes] = useState<number | string>(rule?.minutes ?? 5);
+  const [ids, setIds] = useState<string[]>(rule?.pipelines ?? []);
+  const [to, setTo] = useState<string[]>(rule?.channels ?? []);
   const create = useMutation({
     mutationFn: () =>
       api.put(`/alerts/rules/${encodeURIComponent(name)}`, {
-        kind, threshold: Number(threshold), minutes: Number(minutes), pipelines: ids.length ? ids : null, channels: to,
+        kind, threshold: Number(threshold), minutes: Number(minutes), pipelines: ids.length ? ids : null, channels: to, enabled: rule?.enabled ?? true,
       }),
     onSuccess: () => {
       setName("");
+      onEnd();
       return cache.invalidateQueries({ queryKey: ["rules"] });
     },
   });
@@ -87,17 +91,21 @@ function NewRule() {
     event.preventDefault();
     create.mutate();
   }
+  const title = rule ? `Change ${rule.name}` : "New rule";
   return (
-    <form className="surface" onSubmit={submit} style={{ padding: 16 }} aria-label="New rule">
+    <form className="surface" onSubmit={submit} style={{ padding: 16 }} aria-label={title}>
       <Stack gap="sm" maw={560}>
-        <h3 style={{ margin: 0, fontSize: 14 }}>New rule</h3>
-        <TextInput label="Name of the rule" required maxLength={64} value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <h3 style={{ margin: 0, fontSize: 14 }}>{title}</h3>
+        <TextInput label="Name of the rule" required maxLength={64} readOnly={rule !== null} autoFocus={rule !== null} value={name} onChange={(event) => setName(event.currentTarget.value)} />
         <NativeSelect label="Condition" value={kind} data={Object.entries(KINDS).map(([value, { label }]) => ({ value, label }))} onChange={(event) => setKind(event.currentTarget.value as RuleKind)} />
         {KINDS[kind].threshold && <NumberInput label={`Threshold (${KINDS[kind].threshold})`} min={0} value={threshold} onChange={setThreshold} />}
         {KINDS[kind].minutes && <NumberInput label="Minutes" min={0} value={minutes} onChange={setMinutes} />}
         <MultiSelect label="Pipelines of the rule" placeholder={ids.length ? undefined : "all pipelines"} searchable value={ids} onChange={setIds} data={[...(pipelines?.values() ?? [])].map((each) => ({ value: each.id, label: each.name }))} />
         <MultiSelect label="Channels of the rule" placeholder={to.length ? undefined : "none: the alert is only shown here"} value={to} onChange={setTo} data={channels.data?.map((each) => each.name) ?? []} />
-        <div><Button type="submit" loading={create.isPending} disabled={!name}>Create rule</Button></div>
+        <Group gap="xs">
+          <Button type="submit" loading={create.isPending} disabled={!name}>{rule ? "Save rule" : "Create rule"}</Button>
+          {rule && <Button variant="default" onClick={onEnd}>Cancel</Button>}
+        </Group>
         {create.isError && <ErrorNotice error={create.error} />}
       </Stack>
     </form>

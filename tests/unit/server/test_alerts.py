@@ -17,7 +17,7 @@ import pytest
 
 from penstock.core.errors import Permanent, Transient
 from penstock.runtime.health import Health, Reason
-from penstock.server.alerts.conditions import Condition, Observation, RuleKind
+from penstock.server.alerts.conditions import KINDS, Condition, Observation, RuleKind
 from penstock.server.alerts.webhook import send_webhook
 from penstock.server.store.alerts import ATTEMPTS, Alerts, Channel, Rule
 from penstock.server.store.database import Database
@@ -60,8 +60,10 @@ def webhook() -> Iterator[str]:
 
 def numbers(**changes: Any) -> dict[str, Any]:
     node = {"kind": "source", "rows": changes.get("rows", 3), "lag": changes.get("lag")}
+    sink = {"kind": "sink", "rows": changes.get("written", 0), "lag": None}
     return {
-        "nodes": {"orders": node}, "dead_letters": changes.get("letters", 0),
+        "nodes": {"orders": node, "out": sink}, "dead_letters": changes.get("letters", 0),
+        "restarts": changes.get("restarts", 0),
         "queries": {"q": {"watermark": changes.get("watermark")}},
     }  # fmt: skip
 
@@ -80,6 +82,19 @@ RUNNING = Health("running")
         ("dead_letters", 5, 2, [(0, {"letters": 100}), (60, {"letters": 105}),
          (70, {"letters": 120}), (300, {"letters": 120}), (310, {"letters": 8})],
          [False, False, True, False, False]),
+        ("restarts", 3, 2, [(0, {"restarts": 9}), (60, {"restarts": 12}), (120, {"restarts": 13}),
+         (180, {"restarts": 13}), (190, {"restarts": 2}), (200, {"restarts": 4})],
+         [False, False, True, False, False, True]),
+        ("no_output", 0, 2, [(0, {}), (60, {"rows": 4}), (120, {"rows": 5}), (179, {"rows": 6}),
+         (180, {"rows": 7}), (300, {"rows": 7}), (301, {"rows": 7})],
+         [False, False, False, False, True, True, False]),
+        ("no_output", 0, 2, [(0, {}), (60, {"rows": 4}), (181, {"rows": 5}), (182, {"rows": 6}),
+         (301, {"rows": 7}), (310, {"rows": 8, "written": 1}), (320, {"rows": 9, "written": 1})],
+         [False, False, False, False, True, False, False]),
+        ("no_output", 0, 2, [(0, {"written": 5}), (60, {"rows": 4, "written": 5}),
+         (120, {"rows": 1, "written": 1}), (180, {"rows": 2, "written": 1}),
+         (300, {"rows": 3, "written": 1})],
+         [False, False, False, False, True]),
         ("watermark_delay", 60, 1,
          [(100, {"watermark": 10.0}), (160, {"watermark": 20.0})], [False, True]),
         ("watermark_delay", 60, 0, [(1e9, {}), (1e9 + 1, {"watermark": 1e9 - 60})], [False, True]),
@@ -104,6 +119,10 @@ def test_conditions_over_time(
         ("no_rows", [(0, {}), (5, {}), (10, {"rows": 4})], [True, True, False]),
         ("dead_letters", [(0, {"letters": 9}), (60, {"letters": 9}), (121, {"letters": 9})],
          [True, True, False]),
+        ("restarts", [(0, {"restarts": 99}), (60, {"restarts": 99}), (121, {"restarts": 99})],
+         [True, True, False]),
+        ("no_output", [(0, {}), (120, {"rows": 4}), (125, {"rows": 4, "written": 1})],
+         [True, True, False]),
     ],
 )  # fmt: skip
 def test_an_open_alert_remains_after_a_restart(
@@ -124,6 +143,7 @@ def test_a_disk_that_fills(console: Console) -> None:
     for free, message in ((None, None), (0.1, None), (0.099, "9.9 % of the disk of the state")):
         found = condition.observe(Observation(failed, None, 0, free))
         assert (found or "").startswith(message or "") and (found is None) == (message is None)
+    delete_ready_rules(console)
     rule = {"kind": "disk", "threshold": 100.5, "channels": []}
     assert console.client.put("/api/v1/alerts/rules/space", json=rule).status_code == 200
     (alert,) = wait_for(lambda: console.get("alerts"), lambda: "there is no alert")
@@ -149,6 +169,7 @@ def test_a_failure_is_reported_and_resolved(
     open_console: OpenConsole, pipeline_directory: Path, webhook: str
 ) -> None:
     console = open_console()
+    delete_ready_rules(console)
     put = console.client.put
     channel = {"options": {"kind": "webhook", "url": webhook}, "secret": SECRET}
     shown = put("/api/v1/alerts/channels/ops", json=channel).json()
@@ -200,6 +221,35 @@ def test_a_failure_is_reported_and_resolved(
     assert [each["event"] for each in alert["messages"]] == ["opened", "resolved"]
     assert json.loads(Received.requests[-1][1])["event"] == "resolved"
     assert len(Received.requests) == 3, "one message for each change, and one attempt that failed"
+
+
+def delete_ready_rules(console: Console) -> None:
+    for rule in console.get("alerts/rules"):
+        assert console.client.delete(f"/api/v1/alerts/rules/{rule['name']}").status_code == 204
+
+
+def test_ready_rules_are_changed_and_deleted(
+    open_console: OpenConsole, pipeline_directory: Path
+) -> None:
+    """They open alerts without a step of a user, and do not return at the next start."""
+    console = open_console()
+    found = {rule["name"]: rule for rule in console.get("alerts/rules")}
+    assert sorted(found) == ["dead-letters", "disk", "failed", "no-output", "restarts"]
+    assert {rule["kind"] for rule in found.values()} <= set(KINDS)
+    behave(pipeline_directory, "fail 2")
+    console.post(f"pipelines/{console.id()}/start")
+    console.await_health("failed")
+    console.server.watcher.evaluate()
+    assert "failed" in {alert["rule"] for alert in console.get("alerts")}
+    changed = {"kind": "disk", "threshold": 0.5, "minutes": 0}
+    assert console.client.put("/api/v1/alerts/rules/disk", json=changed).status_code == 200
+    for name in ("failed", "no-output"):
+        assert console.client.delete(f"/api/v1/alerts/rules/{name}").status_code == 204
+    console = open_console()
+    remaining = {rule["name"]: rule["threshold"] for rule in console.get("alerts/rules")}
+    assert remaining == {"dead-letters": 0, "disk": 0.5, "restarts": 3}
+    delete_ready_rules(console)
+    assert open_console().get("alerts/rules") == []
 
 
 def _make_due(console: Console) -> None:

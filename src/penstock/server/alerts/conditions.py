@@ -9,16 +9,19 @@ from typing import Any, Literal, get_args
 
 from penstock.core.units import duration_text
 from penstock.runtime.health import Health
+from penstock.server.alerts.output import Output
 
 RuleKind = Literal[
-    "failed", "crash_looping", "ended", "disk", "lag", "dead_letters", "no_rows", "watermark_delay"
-]
+    "failed", "crash_looping", "ended", "disk", "restarts", "lag", "dead_letters", "no_rows",
+    "no_output", "watermark_delay",
+]  # fmt: skip
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 """failed: the run failed, or restarts again and again; crash_looping: only the latter; ended: the
 run ended without being stopped; disk: the file system of the state has less than the threshold, in
-percent; lag: records above the threshold; dead_letters: more per minute
-than the threshold; no_rows: no rows were read; watermark_delay: seconds above the threshold. The
-last four must hold for the minutes of the rule."""
+percent; restarts: more restarts of queries within the minutes than the threshold; lag: records
+above the threshold; dead_letters: more per minute than the threshold; no_rows: no rows were read;
+no_output: rows were read again and again, and none was written; watermark_delay: seconds above the
+threshold. The last five must hold for the minutes of the rule."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class Condition:
     _since: float | None = None
     _rows: int | None = None
     _rows_at: float = 0.0
-    _letters: list[tuple[float, int]] = field(default_factory=list)
+    _counts: list[tuple[float, int]] = field(default_factory=list)
+    _output: Output | None = None
 
     def observe(self, seen: Observation) -> str | None:
         """Returns the message of the condition; None while it does not hold."""
@@ -57,12 +61,15 @@ class Condition:
         if self.kind == "disk":
             return self._disk(seen.free)
         if seen.numbers is None or seen.health.state not in _RUNNING:
-            self._since, self._rows, self._letters, self.open = None, None, [], False
+            self._since, self._rows, self._counts, self._output = None, None, [], None
+            self.open = False
             return None
         if self.kind == "no_rows":
             return self._no_rows(seen)
-        if self.kind == "dead_letters":
-            return self._dead_letters(seen)
+        if self.kind == "no_output":
+            return self._no_output(seen)
+        if self.kind in ("dead_letters", "restarts"):
+            return self._counted(seen)
         return self._above(seen)
 
     def _of_health(self, health: Health) -> str | None:
@@ -108,29 +115,49 @@ class Condition:
             return None
         return f"no rows were read for {duration_text(round(silent))}"
 
-    def _dead_letters(self, seen: Observation) -> str | None:
-        """Returns the message of dead letters in the last minutes, of one run or several."""
-        count = int((seen.numbers or {}).get("dead_letters", 0))
-        if self._letters and count < self._letters[-1][1]:
-            self._letters = [(seen.at, 0)]  # another run counts from zero
-        self._letters.append((seen.at, count))
-        start = seen.at - max(self.minutes, 1.0) * 60
-        if self.open and self._letters[0][0] > start:
-            return "dead letters are counted"  # for the first minutes of this server
-        while len(self._letters) > 1 and self._letters[1][0] <= start:
-            del self._letters[0]
-        rate = (count - self._letters[0][1]) / max(self.minutes, 1.0)
-        if rate <= self.threshold:
+    def _no_output(self, seen: Observation) -> str | None:
+        """Returns the message of input that has arrived for the minutes without output."""
+        numbers, window = seen.numbers or {}, max(self.minutes, 1.0) * 60
+        if self._output is None:
+            self._output = Output(_rows(numbers), _rows(numbers, "sink"))
+            if self.open:
+                self._output.first, self._output.last = seen.at - window, seen.at
+        self._output.observe(seen.at, _rows(numbers), _rows(numbers, "sink"), window)
+        lasting = self._output.lasting(seen.at, window)
+        if lasting is None or lasting < window:
             return None
-        return f"{rate:,.1f} dead letters per minute, above {self.threshold:,.1f}"
+        return f"rows were read for {duration_text(round(lasting))}, and none was written"
+
+    def _counted(self, seen: Observation) -> str | None:
+        """Returns the message of a count in the last minutes, of one run or several."""
+        count = int((seen.numbers or {}).get(self.kind, 0))
+        noun = self.kind.replace("_", " ")
+        if self._counts and count < self._counts[-1][1]:
+            self._counts = [(seen.at, 0)]  # another run counts from zero
+        self._counts.append((seen.at, count))
+        minutes = max(self.minutes, 1.0)
+        start = seen.at - minutes * 60
+        if self.open and self._counts[0][0] > start:
+            return f"{noun} are counted"  # for the first minutes of this server
+        while len(self._counts) > 1 and self._counts[1][0] <= start:
+            del self._counts[0]
+        increase = count - self._counts[0][1]
+        if self.kind == "restarts":
+            if increase <= self.threshold:
+                return None
+            lasting = duration_text(round(minutes * 60))
+            return f"{increase} restarts within {lasting}, above {self.threshold:g}"
+        if increase / minutes <= self.threshold:
+            return None
+        return f"{increase / minutes:,.1f} dead letters per minute, above {self.threshold:,.1f}"
 
 
 _RUNNING = frozenset({"running", "idle", "slow", "retrying", "starting"})
 
 
-def _rows(numbers: Mapping[str, Any]) -> int:
+def _rows(numbers: Mapping[str, Any], kind: str = "source") -> int:
     nodes = numbers.get("nodes", {}).values()
-    return sum(node["rows"] for node in nodes if node["kind"] == "source")
+    return sum(node["rows"] for node in nodes if node["kind"] == kind)
 
 
 def _lag(numbers: Mapping[str, Any]) -> float | None:

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-LAYOUT = 5
+LAYOUT = 6
 """Version of the tables; `upgrade.py` has the steps between versions."""
 
 STORE = Table("store", METADATA, Column("layout", Integer, nullable=False))

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from penstock.core.errors import StateError
 from penstock.core.files.private_files import open_private
+from penstock.server.store.ready_rules import add_ready_rules
 from penstock.server.store.tables import LAYOUT, METADATA, STORE
 
 STEPS: Mapping[int, Sequence[str]] = {
@@ -43,6 +44,7 @@ def upgrade(engine: Engine) -> None:
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # its driver begins none for DDL
         METADATA.create_all(connection)
         _take_steps(connection, layout)
+        add_ready_rules(connection, layout)
 
 
 def _layout(engine: Engine) -> int | None:
