@@ -62,6 +62,10 @@ class PipelineControl:
         self.state.refresh()
         return Status.of(self.state)
 
+    def request_stop(self) -> Owner | None:
+        """Requests a stop of the current run and returns its owner; None without a run."""
+        return stop_file.request_stop(self.state)
+
     def stop(self, timeout: float) -> Owner | None:
         """Stops the current run and returns its owner; None without a run.
 

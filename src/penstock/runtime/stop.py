@@ -121,11 +121,10 @@ class StopRequest:
             notify(note)
 
 
-def stop_run(state: StateDirectory, timeout: float) -> Owner | None:
-    """Requests a stop of the run that owns the directory, waits for its end and returns its owner.
+def request_stop(state: StateDirectory) -> Owner | None:
+    """Requests a stop of the run that owns the directory, and returns its owner.
 
-    Returns None if no run owns the directory. Raises StateError if the run does not end within
-    `timeout` seconds.
+    The run may be on another machine. Returns None if no run owns the directory.
     """
     owner = current_owner(state)
     if owner is None:
@@ -135,6 +134,18 @@ def stop_run(state: StateDirectory, timeout: float) -> Owner | None:
     else:
         with writing(state.root / "stop"):
             (state.root / "stop").touch(FILE_MODE)
+    return owner
+
+
+def stop_run(state: StateDirectory, timeout: float) -> Owner | None:
+    """Requests a stop of the run that owns the directory, waits for its end and returns its owner.
+
+    Returns None if no run owns the directory. Raises StateError if the run does not end within
+    `timeout` seconds.
+    """
+    owner = request_stop(state)
+    if owner is None:
+        return None
     deadline = time.monotonic() + timeout
     while current_owner(state) == owner:
         if time.monotonic() > deadline:

@@ -184,6 +184,13 @@ class Changes:
         """Wishes that a pipeline stops after its current batch."""
         self._wish(id, "stopped", author)
 
+    def stop_elsewhere(self, id: str) -> None:
+        """Requests the end of a run on another machine, if its state is in an object store."""
+        entry, found = self._catalog.entry(id), self._supervisor.find(id)
+        runs_here = found is not None and found.status is not None and found.status.owner
+        if entry is not None and entry.stored and not runs_here:
+            self._call("request_stop", self.own_draft(id), 30.0)
+
     def restart(self, id: str, author: str, *, fresh: bool = False) -> None:
         """Wishes that a pipeline stops and starts again. Raises CheckFailed for errors."""
         self._require_startable(id)

@@ -156,9 +156,13 @@ def start_pipeline(
 def stop_pipeline(
     id: str, user: Operator, views: TheViews, changes: TheChanges, audit: TheAudit
 ) -> dict[str, Any]:
-    """Stops a pipeline after its current batch."""
+    """Stops a pipeline after its current batch.
+
+    A run on another machine with its state in an object store is requested to stop, too.
+    """
     changes.stop(id, user.name)
     audit.record(user.name, "stop", id)
+    changes.stop_elsewhere(id)
     return asdict(views.summary(id))
 
 

@@ -144,6 +144,12 @@ def convert(file: Path) -> Facts:
     return {"language": language, "text": to_yaml([str(file)])}
 
 
+def request_stop(file: Path) -> Facts:
+    """Requests a stop of the run that has the state, also on another machine. Does not wait."""
+    owner = PipelineControl.of(app.plan(file)).request_stop()
+    return {"owner": None if owner is None else asdict(owner)}
+
+
 def list_dead_letters(
     file: Path, node: str | None = None, code: str | None = None, limit: int = 50,
     before: str | None = None,
@@ -190,7 +196,7 @@ OPERATIONS: Mapping[str, Callable[..., Facts]] = {
     function.__name__: function
     for function in (
         describe, check, check_functions, convert, complete, hover, find_definition, list_symbols,
-        list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
+        request_stop, list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
         connection_operations.test_connection, connection_operations.list_tables,
         connection_operations.list_topics, connection_operations.describe_tables,
     )
