@@ -11,6 +11,7 @@ import { Time } from "../parts/Time";
 import classes from "../parts/CardTable.module.css";
 import { usePageTitle } from "../parts/usePageTitle";
 import { ConnectionForm, TestResult } from "./ConnectionForm";
+import { AccessPanel } from "./AccessPanel";
 import { type Connection, connectionPath, listTitle, type Tested, useConnections, useDelete } from "./connections";
 import { NamesPanel } from "./NamesPanel";
 import { TablesPanel } from "./TablesPanel";
@@ -84,6 +85,7 @@ function NamesOf({ connection, onClose }: { connection: Connection; onClose: () 
 function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen: (open: Open) => void; onDelete: () => void }) {
   const { name } = connection;
   const list = listTitle(connection);
+  const [open, setOpen] = useState(false);
   const test = useMutation({ mutationFn: () => api.post<Tested>(`${connectionPath(name)}/test`) });
   return (
     <Table.Tr>
@@ -95,11 +97,12 @@ function Row({ connection, onOpen, onDelete }: { connection: Connection; onOpen:
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={() => onOpen({ kind: "edit", name })}>Edit</Button>
           {list && <Button size="xs" variant="default" onClick={() => onOpen({ kind: "list", name })}>{list}</Button>}
-          <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>Test</Button>
+          <Button size="xs" variant="default" loading={test.isPending} onClick={() => { test.mutate(); setOpen(true); }}>Test</Button>
           <AskButton size="xs" question={`Delete ${name}?`} answer="Delete" onConfirm={onDelete}>Delete</AskButton>
         </Group>
         {test.isError && <ErrorNotice error={test.error} />}
         {test.data && <TestResult result={test.data} />}
+        {open && <AccessPanel connection={connection} onClose={() => setOpen(false)} />}
       </Table.Td>
     </Table.Tr>
   );

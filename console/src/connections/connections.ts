@@ -15,6 +15,8 @@ export interface Connection {
   time: string;
 }
 export interface Tested { tables: number | null }
+/** A step of the access of a connection: reach, log in, read, write or create. */
+export interface Step { step: string; state: "ok" | "failed" | "not-tried"; reason: string | null; errors: { message: string; hint: string | null }[] }
 
 /** The title of the list of a connection: Tables, Topics, or Names of several options. Null without a list. */
 export function listTitle({ lists }: Connection): string | null {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.kafka.access import check_creation, check_operation
 from penstock.connectors.kafka.administration import TopicLimits, await_limits, create_topic
 from penstock.connectors.kafka.client import Admin, check_properties
 from penstock.connectors.kafka.config import KafkaSinkConfig
@@ -77,6 +78,17 @@ class KafkaSink(Sink[KafkaSinkConfig]):
         existing = Admin(self.config).topics(f'write to topic "{self.config.topic}"')
         if topic is not None and topic not in existing and not self.config.create:
             raise unknown_topic(topic, existing, "Set create: true to create the topic.")
+
+    def check_access(self) -> bool:
+        self.check()
+        topic, admin = self.config.topic.constant, Admin(self.config)
+        if topic is None or topic not in admin.topics(f'write to topic "{topic}"'):
+            return False
+        return check_operation(admin, [topic], "WRITE")
+
+    def check_creation(self) -> bool:
+        topic = self.config.topic.constant
+        return topic is not None and check_creation(Admin(self.config), topic)
 
     def recover(self) -> None:
         topic = self.config.topic.constant

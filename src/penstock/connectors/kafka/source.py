@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.kafka.access import check_operation
 from penstock.connectors.kafka.client import RETRY_INTERVAL, Admin, check_properties
 from penstock.connectors.kafka.config import ConnectionConfig, KafkaSourceConfig, KafkaStartAt
 from penstock.connectors.kafka.data_loss import check_data_loss, data_loss_error, describe_gap
@@ -98,6 +99,11 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig], PositionedSource, ListedT
 
     def check(self) -> None:
         self._topics.check()
+
+    def check_access(self) -> bool:
+        self.check()
+        names = self.config.topics
+        return bool(names) and check_operation(Admin(self.config), names, "READ")
 
     def sample(self, max_records: int) -> pa.BinaryArray:
         self.check()

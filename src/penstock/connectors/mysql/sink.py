@@ -65,6 +65,10 @@ class MysqlSink(ConflictSink[MysqlSinkConfig]):
             check_privileges(connection, self.table, self.privileges)
             check_privileges(connection, self.ledger.table, OF_LEDGER)
 
+    def check_access(self) -> bool:
+        self.check()
+        return True
+
     def check_table(self, connection: Connection) -> None:
         assert isinstance(connection, MysqlConnection)
         engine = connection.engine(self.table)

@@ -15,6 +15,34 @@ WHERE NOT has_table_privilege(to_regclass(\0), p.name)
 """
 
 
+_CREATION = """
+SELECT quote_ident(current_user), quote_ident(n.name),
+  has_schema_privilege(to_regnamespace(quote_ident(n.name))::oid, 'CREATE'),
+  has_database_privilege(current_database(), 'CREATE'), quote_ident(current_database())
+FROM (SELECT coalesce(nullif(\0, ''), current_schema())) AS n (name)
+"""
+
+
+def check_creation(
+    connection: PostgresConnection, table: TableName, *, create_schema: bool
+) -> None:
+    """Raises Permanent if the user may not create tables in the schema of a table."""
+    schema = table.parts[-2] if len(table.parts) > 1 else ""
+    ((user, name, in_schema, in_database, database),) = connection.query(_CREATION, (schema,))
+    if in_schema or (in_schema is None and create_schema and in_database):
+        return
+    if in_schema is None and not create_schema:
+        raise Permanent(
+            f'there is no schema "{schema}"' if schema else "no schema of the search_path exists",
+            code="authorization", hint="Create the schema, or set create_schema: true.",
+        )  # fmt: skip
+    place = f"DATABASE {database}" if in_schema is None else f"SCHEMA {name}"
+    raise Permanent(
+        f"the user {user} of {connection.config.address} may not create tables in {name}",
+        code="authorization", hint=f"Run GRANT CREATE ON {place} TO {user}.",
+    )  # fmt: skip
+
+
 def check_privileges(
     connection: PostgresConnection, table: TableName, privileges: Sequence[str]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from penstock.connectors.postgres.config import PostgresSinkConfig
-from penstock.connectors.postgres.privileges import check_privileges
+from penstock.connectors.postgres.privileges import check_creation, check_privileges
 from penstock.connectors.postgres.types import DIALECT
 from penstock.connectors.postgres.writing import WritingConnection
 from penstock.sdk.database import Connection
@@ -51,6 +51,15 @@ class PostgresSink(ConflictSink[PostgresSinkConfig]):
         with closing(self.connect()) as connection:
             check_privileges(connection, self.table, self.privileges)
             check_privileges(connection, self.ledger.table, OF_LEDGER)
+
+    def check_access(self) -> bool:
+        self.check()
+        return True
+
+    def check_creation(self) -> bool:
+        with closing(self.connect()) as connection:
+            check_creation(connection, self.table, create_schema=self.config.create_schema)
+        return True
 
     def prepare_ledger(self, connection: Connection) -> None:
         """Creates the ledger while other sinks wait that create it or their table."""

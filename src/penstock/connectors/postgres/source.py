@@ -81,6 +81,10 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
             if self.config.watch and self.config.min_age is None:
                 _check_primary(connection)
 
+    def check_access(self) -> bool:
+        self.check()
+        return True
+
     def connect(self) -> PostgresConnection:
         connection = PostgresConnection(self.config)
         connection.client.read_only = True

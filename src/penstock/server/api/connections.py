@@ -63,6 +63,12 @@ class Test(Body):
     kind: Kind | None = None
 
 
+class AccessBody(Body):
+    """Options of a node, such as a topic or a table."""
+
+    options: Options = {}
+
+
 class DraftTest(Test):
     """A connection that is not stored."""
 
@@ -144,6 +150,18 @@ def test_connection(
     """Tests a connection. Consumes and writes nothing."""
     audit.record(user.name, "test connection", name)
     return tests.test(name, body.options, body.kind, user)
+
+
+@router.post("/{name}/access")
+def check_access(
+    name: str, body: AccessBody, user: Editor, tests: TheConnectionTests, audit: TheAudit
+) -> dict[str, Any]:
+    """Returns the steps reach, log in, read, write and create, each with its errors and remedies.
+
+    Consumes, writes and creates nothing.
+    """
+    audit.record(user.name, "check access", name)
+    return tests.access(name, body.options, user)
 
 
 @router.get("/{name}/tables")

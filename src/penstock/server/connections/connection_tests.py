@@ -32,6 +32,20 @@ class ConnectionTests:
         Raises UserError if they replace an option of the connection: its secrets are for its
         address only.
         """
+        variables, type_ = self._checked(name, options, user)
+        return self._test(name, type_, options, kind, variables, user)
+
+    def access(self, name: str, options: Mapping[str, Any], user: User) -> dict[str, Any]:
+        """Returns the steps of a stored connection; the options are those of `test`."""
+        variables, _ = self._checked(name, options, user)
+        return self._call(
+            "check_access", user, TEST_SECONDS, variables, connection=name, options=dict(options)
+        )
+
+    def _checked(
+        self, name: str, options: Mapping[str, Any], user: User
+    ) -> tuple[Mapping[str, str], str]:
+        """Returns the variables and the type of a connection, whose options a test keeps."""
         variables, profile = self._profiles.environment_of(name, user)
         known = {*profile.options, *profile.secrets, "type", "connection"}
         for option in options:
@@ -40,7 +54,7 @@ class ConnectionTests:
                     f'a test cannot replace the option "{option}" of the connection',
                     code="fixed-option", hint="Change the connection first.",
                 )  # fmt: skip
-        return self._test(name, profile.type, options, kind, variables, user)
+        return variables, profile.type
 
     def test_draft(
         self, type_: str, connection: Mapping[str, Any], options: Mapping[str, Any],

@@ -22,6 +22,7 @@ from penstock.sdk import registry
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.database.listing import ListedSource
 from penstock.server.connections.guard import Guard
+from penstock.server.workers.access import Access
 from penstock.spec.documents.profiles import VARIABLE
 
 Facts = dict[str, Any]
@@ -43,6 +44,15 @@ def test_connection(
         found = discovery.make_component(kind, type_, given)
         found.check()
     return {"tables": None}
+
+
+def check_access(
+    file: Path, connection: str, options: Mapping[str, Any], allowed: Allowed = None
+) -> Facts:
+    """Returns the steps of a connection; see `access`. Consumes, writes and creates nothing."""
+    own = _options_of(connection)
+    with _guarded({**own, **options}, allowed):
+        return {"steps": Access(own["type"], {**options, "connection": connection}).check()}
 
 
 def _count_tables(type_: str, options: Mapping[str, Any], allowed: Allowed) -> int:
