@@ -31,16 +31,17 @@ export function App() {
       </Route>
       <Route>
         <SessionProvider>
-          <LiveProvider>
-            <Switch>
-              <Route path="/password" component={PasswordPage} />
-              <Route>
+          <Switch>
+            {/* A new password begins another session: the stream of the former one would end. */}
+            <Route path="/password" component={PasswordPage} />
+            <Route>
+              <LiveProvider>
                 <Shell>
                   <Pages />
                 </Shell>
-              </Route>
-            </Switch>
-          </LiveProvider>
+              </LiveProvider>
+            </Route>
+          </Switch>
         </SessionProvider>
       </Route>
     </Switch>

@@ -57,9 +57,9 @@ def console(pipeline_directory: Path, server_workers: WorkerPool) -> Iterator[Co
 
 def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Path) -> None:
     """Also the console works under the CSP, and loads nothing from other servers."""
-    requested: set[str] = set()
+    requested: list[str] = []
     violations: list[str] = []
-    page.on("request", lambda request: requested.add(request.url))
+    page.on("request", lambda request: requested.append(request.url))
     page.on("console", lambda line: violations.append(line.text) if line.type == "error" else None)
     file = pipeline_directory / "cafe" / "cafe.yaml"
     state = StateDirectory(pipeline_directory / "cafe" / ".penstock" / "cafe")
@@ -115,6 +115,8 @@ def test_the_first_minutes(console: Console, page: Page, pipeline_directory: Pat
         assert page.locator("summary").count() == 120
     assert findings == []
     assert [url for url in requested if not url.startswith(address)] == []
+    streams = [url for url in requested if url.endswith("/api/v1/events")]
+    assert len(streams) == 1, "the stream has ended, as with the session before the password"
     assert [text for text in violations if "Content Security Policy" in text] == []
 
 
