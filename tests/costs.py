@@ -210,6 +210,11 @@ def table(areas: dict[str, dict[str, float]]) -> list[str]:
     rows.sort(key=lambda row: -row[1][2])
     others = rows[LINES:]
     listed = [*rows[:LINES], *([_summed(f"({len(others)} others)", others)] if others else [])]
+    directories: dict[str, list[tuple[str, list[float]]]] = defaultdict(list)
+    for row in rows:
+        directories[f"{row[0].partition('/')[0]}/"].append(row)
+    directories.pop(f"{OUTSIDE}/", None)
+    listed += [_summed(*each) for each in sorted(directories.items())]
     listed.append(_summed("all", rows))
     heads = ("tests", "wall", "CPU", *(f"CPU {kind}" for kind in KINDS))
     shown = [("area", heads), *((area, tuple(map(_number, values))) for area, values in listed)]
