@@ -17,6 +17,7 @@ from penstock.server.api import (
     functions,
     language,
     live,
+    message_samples,
     metrics,
     monitoring,
     pipelines,
@@ -37,8 +38,8 @@ from penstock.server.telemetry import RequestSpans
 PREFIX = "/api/v1"
 ROUTERS = (
     pipelines.router, metrics.router, language.router, dead_letters.router, components.router,
-    events.router, sessions.router, connections.router, functions.router, alerts.router,
-    shares.router, live.router, taps.router, templates.router,
+    events.router, sessions.router, connections.router, message_samples.router,
+    functions.router, alerts.router, shares.router, live.router, taps.router, templates.router,
 )  # fmt: skip
 OPEN_PATHS = (
     *sessions.OPEN_PATHS,

@@ -42,6 +42,16 @@ class ConnectionTests:
             "check_access", user, TEST_SECONDS, variables, connection=name, options=dict(options)
         )
 
+    def sample(
+        self, name: str, options: Mapping[str, Any], limit: int, user: User
+    ) -> dict[str, Any]:
+        """Returns messages of a topic and their columns; the options are those of `test`."""
+        variables, _ = self._checked(name, options, user)
+        return self._call(
+            "sample_topic", user, TEST_SECONDS, variables, connection=name, options=dict(options),
+            limit=limit,
+        )  # fmt: skip
+
     def _checked(
         self, name: str, options: Mapping[str, Any], user: User
     ) -> tuple[Mapping[str, str], str]:

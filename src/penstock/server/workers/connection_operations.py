@@ -23,6 +23,7 @@ from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.database.listing import ListedSource
 from penstock.server.connections.guard import Guard
 from penstock.server.workers.access import Access
+from penstock.server.workers.message_samples import sample_messages
 from penstock.spec.documents.profiles import VARIABLE
 
 Facts = dict[str, Any]
@@ -53,6 +54,15 @@ def check_access(
     own = _options_of(connection)
     with _guarded({**own, **options}, allowed):
         return {"steps": Access(own["type"], {**options, "connection": connection}).check()}
+
+
+def sample_topic(
+    file: Path, connection: str, options: Mapping[str, Any], limit: int, allowed: Allowed = None
+) -> Facts:
+    """Returns messages of a topic and their columns; see `sample_messages`. Consumes nothing."""
+    own = _options_of(connection)
+    with _guarded({**own, **options}, allowed):
+        return sample_messages(own["type"], {**options, "connection": connection}, limit)
 
 
 def _count_tables(type_: str, options: Mapping[str, Any], allowed: Allowed) -> int:

@@ -199,7 +199,7 @@ OPERATIONS: Mapping[str, Callable[..., Facts]] = {
         request_stop, list_dead_letters, show_dead_letter, remove_dead_letters, replay_dead_letters,
         connection_operations.test_connection, connection_operations.list_tables,
         connection_operations.list_topics, connection_operations.describe_tables,
-        connection_operations.check_access,
+        connection_operations.check_access, connection_operations.sample_topic,
     )
 }  # fmt: skip
 
