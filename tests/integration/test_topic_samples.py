@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,6 +10,10 @@ from fastapi.testclient import TestClient
 from integration.kafka_records import put
 from server_console import Console
 from servers.kafka import Kafka
+from web_console import listening, log_in, serious_findings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.slow
 GROUP = "a-group-of-samples"
@@ -54,6 +58,30 @@ def test_messages_and_columns(console: Console, kafka: Kafka) -> None:
     assert [each["type"] for each in raw["columns"]] == ["STRING"]
     audited = [each for each in console.get("audit") if each["action"] == "sample messages"]
     assert len(audited) == 5 and all("events" in each.values() for each in audited)
+
+
+@pytest.mark.usefixtures("built_console")
+def test_the_page_of_a_topic(console: Console, kafka: Kafka, page: Page) -> None:
+    topic = kafka.create_topic()
+    create(console, kafka)
+    put(kafka, topic, b'{"id": 1, "page": "home"}', None)
+    with listening(console) as address:
+        log_in(page, address, console)
+        page.get_by_role("link", name="Connections").click()
+        page.get_by_role("button", name="Topics").click()
+        page.get_by_label("Search").fill(topic)
+        page.get_by_role("button", name=f"Sample {topic}").click()
+        panel = page.get_by_role("form", name=f"Sample of {topic}")
+        panel.get_by_role("button", name="Read a sample").click()
+        columns = panel.get_by_label(f"Columns of {topic}")
+        columns.get_by_text("schema: id BIGINT, page STRING").wait_for()
+        messages = panel.get_by_role("region", name=f"Messages of {topic}")
+        messages.get_by_text('{"id": 1, "page": "home"}').wait_for()
+        assert messages.get_by_text("null").count() == 2
+        assert serious_findings(page) == []
+        panel.get_by_label("Format").fill("jsn")
+        panel.get_by_role("button", name="Read a sample").click()
+        panel.get_by_role("alert").get_by_text("json").first.wait_for()
 
 
 def test_errors_name_the_place(console: Console, kafka: Kafka) -> None:
