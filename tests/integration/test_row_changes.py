@@ -274,7 +274,7 @@ def payloads() -> list[str]:
 
 
 def test_a_filter_of_changes_deletes(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """As a filter, as SQL, and as SQL with a table expression; in one batch and in several."""
+    """As a filter, as SQL, also with a table expression or a quote; in one batch and in several."""
     sources, transforms, sinks = {}, {}, {}
     for batches in (1, 3):
         rows = f"rows{batches}"
@@ -294,8 +294,14 @@ def test_a_filter_of_changes_deletes(tmp_path: Path, penstock_spark: SparkSessio
                 "sql": f"WITH some AS (SELECT * FROM {rows} WHERE name <> 'hidden') "
                 "SELECT id, upper(some.name) AS name FROM some",
             },
+            f"quoted{batches}": {
+                "type": "sql",
+                "sql": f"SELECT id, upper(name) AS `a``b` FROM {rows} WHERE name <> 'hidden'",
+            },
+            f"renamed{batches}": {"type": "select", "from": f"quoted{batches}",
+                                  "columns": ["id", "`a``b` AS name"]},
         }  # fmt: skip
-        for name in (f"select{batches}", f"sql{batches}", f"cte{batches}"):
+        for name in (f"select{batches}", f"sql{batches}", f"cte{batches}", f"renamed{batches}"):
             sinks[f"out_{name}"] = in_memory(tmp_path, name, name, mode="upsert")
     plan = run(tmp_path, penstock_spark, sources=sources, transforms=transforms, sinks=sinks)
     for name in sinks:

@@ -26,6 +26,16 @@ def quote_name(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def quote_standard_name(name: str) -> str:
+    """Returns a name in double quotes, as standard SQL reads any name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def standard_literal(text: str) -> str:
+    """Returns a text in single quotes, as a literal of standard SQL without escapes."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def derived_name(name: str, suffix: str) -> str:
     """Returns the name of a node that belongs to a node, with a checksum in place of a long end."""
     if len(name) + len(suffix) <= MAX_LENGTH or len(name) > MAX_LENGTH:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self
 
 from penstock.core.errors import OptionError
+from penstock.core.names import quote_name
 from penstock.sdk import Changes, Config, Relation
 from penstock.sdk.component import C
 from penstock.sdk.sql_text import SqlText, read_sql_text
@@ -128,7 +129,7 @@ class SqlQuery(QueryTransform[C]):
         assert frame is not None
         if operation not in frame.columns:
             return frame
-        return frame.select(*(f"`{name}`" for name in [*_other(frame, operation), operation]))
+        return frame.select(*(quote_name(name) for name in [*_other(frame, operation), operation]))
 
 
 class Sql(SqlQuery[SqlConfig]):

@@ -10,6 +10,8 @@ from penstock.core.names import (
     node_name_problem,
     pipeline_name_problem,
     quote_name,
+    quote_standard_name,
+    standard_literal,
 )
 
 
@@ -33,5 +35,7 @@ def test_a_derived_name_is_as_long_as_a_name_may_be() -> None:
     assert all(len(name) == MAX_LENGTH and name.endswith("_rows") for name in names)
 
 
-def test_a_quote_within_a_name() -> None:
-    assert quote_name("a`b") == "`a``b`"
+def test_a_quote_within_a_name_or_a_text() -> None:
+    assert quote_name('a`"b') == '`a``"b`'
+    assert quote_standard_name('a`"b') == '"a`""b"'
+    assert standard_literal("it's \\") == "'it''s \\'"

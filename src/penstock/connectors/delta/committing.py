@@ -21,6 +21,7 @@ from penstock.connectors.delta.errors import convert_errors
 from penstock.connectors.delta.statistics import merged_bounds
 from penstock.connectors.delta.target import open_target
 from penstock.connectors.delta.writer import DataFile
+from penstock.core.names import quote_standard_name, standard_literal
 from penstock.sdk import BatchId, Read
 from penstock.sdk.lakes.commits import BatchCommit
 from penstock.sdk.lakes.reader import parquet
@@ -126,17 +127,19 @@ class Commit(BatchCommit[DataFile]):
     def _merge(self, table: Any, files: Sequence[DataFile]) -> None:
         """Merges staged rows. Bounds of the key in the condition skip files without these keys."""
         rows = self._staged_rows(files)
-        deleted = f"source.{_quote(DELETED)}"
+        deleted = f"source.{quote_standard_name(DELETED)}"
         assigned = {
-            _quote(name): f"source.{_quote(name)}" for name in rows.schema.names if name != DELETED
+            quote_standard_name(name): f"source.{quote_standard_name(name)}"
+            for name in rows.schema.names
+            if name != DELETED
         }
-        on = [f"target.{name} = source.{name}" for name in map(_quote, self.key)]
+        on = [f"target.{name} = source.{name}" for name in map(quote_standard_name, self.key)]
         bounds = merged_bounds([file.statistics for file in files])
         for name in self.key:
             type_ = rows.schema.field(name).type
             if name in bounds and (pa.types.is_integer(type_) or pa.types.is_string(type_)):
                 low, high = map(_literal, bounds[name])
-                on.append(f"target.{_quote(name)} BETWEEN {low} AND {high}")
+                on.append(f"target.{quote_standard_name(name)} BETWEEN {low} AND {high}")
         merge = table.merge(
             rows, " AND ".join(on), "source", "target", commit_properties=self._properties()
         ).when_matched_delete(deleted)
@@ -178,8 +181,4 @@ def sync_version(location: Location, version: int, *, with_files: bool) -> None:
 
 
 def _literal(value: int | str) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return str(value) if isinstance(value, int) else standard_literal(value)

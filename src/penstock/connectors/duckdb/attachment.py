@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.connectors.duckdb.config import FileConfig
 from penstock.connectors.duckdb.errors import is_in_use, translate_error
+from penstock.core.names import quote_standard_name, standard_literal
 from penstock.core.path_permission import check_path, paths_confined
 
 _ATTEMPT_SECONDS = 0.02
@@ -32,7 +33,7 @@ class Attachment:
         self._path = str(Path(config.path).absolute())
         self._key = (os.getpid(), self._path)
         stem = Path(self._path).stem
-        self._name = _quoted(f"{stem}_db" if stem.lower() in _RESERVED else stem)
+        self._name = quote_standard_name(f"{stem}_db" if stem.lower() in _RESERVED else stem)
         self.client = self._attach(config, read_only=read_only)
 
     def cursor(self) -> Any:
@@ -67,7 +68,7 @@ class Attachment:
         while True:
             client = _instances[self._key].cursor()
             try:
-                client.execute(f"ATTACH {_literal(self._path)} AS {self._name} ({options})")
+                client.execute(f"ATTACH {standard_literal(self._path)} AS {self._name} ({options})")
                 self._use(client)
                 return client
             except duckdb.Error as error:
@@ -88,15 +89,7 @@ def _new_instance(path: str) -> Any:
 
     instance = duckdb.connect(":memory:")
     if paths_confined():
-        files = ", ".join(_literal(f"{path}{suffix}") for suffix in _SUFFIXES)
+        files = ", ".join(standard_literal(f"{path}{suffix}") for suffix in _SUFFIXES)
         instance.execute(f"SET allowed_paths = [{files}]")
         instance.execute("SET enable_external_access = false")
     return instance
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.core.names import quote_standard_name, standard_literal
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database import Dialect, TypeMap
@@ -62,7 +63,7 @@ class DuckdbTypes(TypeMap):
         if pa.types.is_map(type_):
             return f"MAP({inner(type_.key_field)}, {inner(type_.item_field)})"
         if pa.types.is_struct(type_) and type_.num_fields:
-            parts = ", ".join(f"{_quoted(part.name)} {inner(part)}" for part in type_)
+            parts = ", ".join(f"{quote_standard_name(part.name)} {inner(part)}" for part in type_)
             return f"STRUCT({parts})"
         return super().column_type(field)
 
@@ -149,7 +150,8 @@ def text_type(type_: Any) -> str | None:
         case "map":
             return f"MAP({', '.join(names)})"
     members = zip(parts, names, strict=True)
-    return f"{type_.id}({', '.join(f'{_quoted(name)} {text}' for (name, _), text in members)})"
+    fields = [f"{quote_standard_name(name)} {text}" for (name, _), text in members]
+    return f"{type_.id}({', '.join(fields)})"
 
 
 def union_item(written: pa.Field, target: pa.Field) -> str | None:
@@ -159,9 +161,10 @@ def union_item(written: pa.Field, target: pa.Field) -> str | None:
         return None
     cases = []
     for member in written.type:
-        name = member.name.replace("'", "''")
-        value = f"struct_extract({_quoted(written.name)}, '{name}')"
-        union = f"CAST(union_value({_quoted(member.name)} := {value}) AS {declared})"
+        value = (
+            f"struct_extract({quote_standard_name(written.name)}, {standard_literal(member.name)})"
+        )
+        union = f"CAST(union_value({quote_standard_name(member.name)} := {value}) AS {declared})"
         cases.append(f"WHEN {value} IS NOT NULL THEN {union}")
     return f"CASE {' '.join(cases)} END"
 
@@ -180,7 +183,3 @@ def _parts(type_: Any) -> Sequence[tuple[str, Any]]:
 def members(type_: Any) -> Sequence[tuple[str, Any]]:
     """Returns the fields of a STRUCT, or the members of a UNION without its tag."""
     return [*type_.children[1:]] if type_.id == "union" else [*type_.children]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

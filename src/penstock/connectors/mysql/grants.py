@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from penstock.core.names import quote_name, standard_literal
+
 _OF_TABLE = re.compile(
     r"^([A-Z ,]+) command denied to user .* for (?:column '.*' in )?table (.*)$", re.DOTALL
 )
@@ -21,21 +23,16 @@ def grant_of(reason: str, account: str, database: str) -> str:
     if match := _OF_TABLE.search(reason):
         table = match[2]
         if not table.startswith("`"):
-            table = f"{_quoted(database)}.{_quoted(table.strip(chr(39)))}"
+            table = f"{quote_name(database)}.{quote_name(table.strip(chr(39)))}"
         return f"Run GRANT {match[1]} ON {table} TO {user}."
     if match := _OF_SERVER.search(reason):
         name = match[1].split(",")[-1].strip()
         return f"Run GRANT {name} ON *.* TO {user}."
     if match := _OF_DATABASE.search(reason):
-        return f"Run GRANT SELECT, INSERT ON {_quoted(match[2])}.* TO {match[1]}."
+        return f"Run GRANT SELECT, INSERT ON {quote_name(match[2])}.* TO {match[1]}."
     return "Grant the user the privilege, as in GRANT SELECT ON ... TO ..."
 
 
 def quoted_account(account: str) -> str:
     """Returns an account as `'name'@'host'`."""
-    parts = (part.replace("'", "''") for part in account.rsplit("@", 1))
-    return "@".join(f"'{part}'" for part in parts)
-
-
-def _quoted(name: str) -> str:
-    return "`{}`".format(name.replace("`", "``"))
+    return "@".join(map(standard_literal, account.rsplit("@", 1)))

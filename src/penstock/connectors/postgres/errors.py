@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.core.errors import PenstockError, Rejected
+from penstock.core.names import quote_standard_name
 from penstock.sdk.database.errors import ServerErrors, is_connection_limit
 from penstock.sdk.network.tls import is_lost_connection
 
@@ -65,9 +66,7 @@ def _grant(reason: str, config: ConnectionConfig) -> str:
     kind, name = match.groups()
     privileges = _PRIVILEGES.get(kind, "SELECT, INSERT, UPDATE, DELETE")
     object_ = "TABLE" if kind in ("relation", "view") else kind.upper()
-    user, quoted = (
-        '"{}"'.format(text.replace('"', '""')) for text in (str(config.auth.username), name)
-    )
+    user, quoted = (quote_standard_name(text) for text in (str(config.auth.username), name))
     needed = ", or those of them that are missing" if "," in privileges else ""
     return f"Run GRANT {privileges} ON {object_} {quoted} TO {user}{needed}."
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.core.errors import PlanError
+from penstock.core.names import quote_standard_name
 from penstock.core.text import did_you_mean, nearest
 
 _PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^."`\s][^."`]*)')
@@ -67,8 +68,7 @@ class TableName:
     def __str__(self) -> str:
         """Returns the name as `parse` reads it."""
         return ".".join(
-            part if _PLAIN.fullmatch(part) else '"{}"'.format(part.replace('"', '""'))
-            for part in self.parts
+            part if _PLAIN.fullmatch(part) else quote_standard_name(part) for part in self.parts
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.core.errors import OptionError, Rejected
+from penstock.core.names import quote_standard_name
 from penstock.core.text import shorten
 from penstock.transforms.steps.json_functions import (
     original_name,
@@ -70,7 +71,7 @@ class BatchQuery:
 
     def run_tables(self, tables: Mapping[str, pa.RecordBatch]) -> pa.RecordBatch:
         """Returns the rows of the query over named batches as one batch. Raises Rejected."""
-        known = [quoted(name) for name in tables]
+        known = [quote_standard_name(name) for name in tables]
         try:
             for name, rows in zip(known, tables.values(), strict=True):
                 self._context.register_record_batches(name, [[rows]])
@@ -82,11 +83,6 @@ class BatchQuery:
         finally:
             for name in known:
                 self._context.deregister_table(name)
-
-
-def quoted(name: str) -> str:
-    """Returns a name in quotes, as it is in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def error_text(error: Exception) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.core.errors import Permanent
+from penstock.core.names import quote_standard_name
 from penstock.sdk import Context, Read, Source, registry
 from penstock.sql.datafusion.table_names import plain_tables
 from penstock.transforms.steps.config import TableQuery, TargetTable
@@ -16,7 +17,6 @@ from penstock.transforms.steps.sql_query import (
     error_text,
     new_context,
     plan_query,
-    quoted,
     without_views,
 )
 
@@ -72,7 +72,7 @@ def _register(context: SessionContext, config: TableQuery) -> None:
         rows = _rows(config, schema, name)
         catalog.schema(schema).register_table(name, rows)
     for name in plain_tables(config.query):
-        context.register_table(quoted(name), _rows(config, "", name))
+        context.register_table(quote_standard_name(name), _rows(config, "", name))
 
 
 def _rows(config: TableQuery, schema: str, name: str) -> Any:
@@ -117,6 +117,6 @@ def _read_duckdb(config: TableQuery, schema: str, name: str) -> pa.Table:
 
     with duckdb.connect(str(config.path), read_only=True) as connection:
         table: pa.Table = connection.sql(
-            f"SELECT * FROM {quoted(schema or 'main')}.{quoted(name)}"
+            f"SELECT * FROM {quote_standard_name(schema or 'main')}.{quote_standard_name(name)}"
         ).to_arrow_table()
         return table

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from penstock.connectors.postgres.aggregate.merge import Merge
 from penstock.connectors.postgres.types import DIALECT
+from penstock.core.names import standard_literal
 from penstock.sdk.database import Connection, TableName
 
 _INSTALLED = """
@@ -61,10 +62,10 @@ class Triggers:
         landing = DIALECT.table(self.merge.landing)
         for (name, body), event in zip(self.functions.items(), _EVENTS.values(), strict=True):
             function = DIALECT.table(self.merge.table.sibling(name))
-            text = body.replace("'", "''")
             connection.execute(
                 f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql "
-                f"SET search_path FROM CURRENT SET extra_float_digits = 1 AS '{text}'"
+                "SET search_path FROM CURRENT SET extra_float_digits = 1 "
+                f"AS {standard_literal(body)}"
             )
             connection.execute(
                 f"CREATE OR REPLACE TRIGGER {DIALECT.quote(name)} {event.format(landing)} "

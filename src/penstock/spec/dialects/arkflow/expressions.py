@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from penstock.core.names import standard_literal
 from penstock.spec.dialects.arkflow.plans import OutputPlan
 from penstock.spec.dialects.options.declarations import Option, options
 from penstock.spec.dialects.options.reading import Reading
@@ -50,15 +51,11 @@ def _text(node: ScalarNode) -> dict[str, Tree]:
         return {"value": node}
     parts, position = [], 0
     for match in _PLACEHOLDER.finditer(node.written):
-        parts.append(_quoted(node.written[position : match.start()]))
+        parts.append(standard_literal(node.written[position : match.start()]))
         parts.append(f"arrow_cast(\"{match[1]}\", 'Utf8')")
         position = match.end()
-    parts.append(_quoted(node.written[position:]))
+    parts.append(standard_literal(node.written[position:]))
     return {"expr": f"concat({', '.join(part for part in parts if part != chr(39) * 2)})"}
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def set_template(plan: OutputPlan, reading: Reading, name: str, option: str) -> None:

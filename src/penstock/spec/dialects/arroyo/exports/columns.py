@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.errors import SpecError
+from penstock.core.names import quote_standard_name, standard_literal
 from penstock.core.text import did_you_mean
 from penstock.spec.dialects.arroyo.exports.settings import text_of, written
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -20,17 +21,17 @@ _NESTED = ("decimal128", "timestamp", "struct", "list")
 def columns(schema: MappingNode) -> Iterator[str]:
     """Yields the columns of a table, and its primary key. Raises SpecError."""
     for field in _items(schema.get("fields")):
-        text = f"{quoted(text_of(field, 'name'))} {_type(field)}"
+        text = f"{quote_standard_name(text_of(field, 'name'))} {_type(field)}"
         if _is_true(field.get("required")):
             text += " NOT NULL"
         key = field.get("metadata_key")
         if isinstance(key, ScalarNode) and key.value is not None:
-            text += f" METADATA FROM {literal(key.written)}"
+            text += f" METADATA FROM {standard_literal(key.written)}"
         yield text
     keys = schema.get("primary_keys")
     if isinstance(keys, SequenceNode) and keys.items:
         names = sorted(item.written for item in keys.items if isinstance(item, ScalarNode))
-        yield f"PRIMARY KEY ({', '.join(map(quoted, names))})"
+        yield f"PRIMARY KEY ({', '.join(map(quote_standard_name, names))})"
 
 
 def _type(field: MappingNode) -> str:
@@ -42,7 +43,8 @@ def _type(field: MappingNode) -> str:
         return "TIMESTAMP"
     if name == "struct":
         fields = [
-            f"{quoted(text_of(each, 'name'))} {_type(each)}" for each in _items(field.get("fields"))
+            f"{quote_standard_name(text_of(each, 'name'))} {_type(each)}"
+            for each in _items(field.get("fields"))
         ]
         return f"STRUCT<{', '.join(fields)}>"
     if name == "list" and isinstance(items := field.get("items"), MappingNode):
@@ -62,15 +64,3 @@ def _items(node: Node | None) -> Iterator[MappingNode]:
 
 def _is_true(node: Node | None) -> bool:
     return isinstance(node, ScalarNode) and node.value is True
-
-
-def quoted(name: str) -> str:
-    """Returns a name in double quotes."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def literal(text: str) -> str:
-    """Returns a text in single quotes."""
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.errors import SpecError, raise_all
+from penstock.core.names import quote_standard_name, standard_literal
 from penstock.spec.dialects.arroyo.connectors import CONNECTORS, MISSING
-from penstock.spec.dialects.arroyo.exports.columns import columns, literal, quoted
+from penstock.spec.dialects.arroyo.exports.columns import columns
 from penstock.spec.dialects.arroyo.exports.settings import Options, settings, text_of
 from penstock.spec.documents.files import read_text
 from penstock.spec.script.document import parse_valid_part
@@ -67,7 +68,7 @@ def _statement(table: MappingNode) -> str:
         options |= dict(_format(schema))
     is_lookup = options["type"] == "lookup"
     found = [*columns(schema)] if isinstance(schema, MappingNode) else []
-    head = f"CREATE {'TEMPORARY ' * is_lookup}TABLE {quoted(text_of(table, 'name'))} "
+    head = f"CREATE {'TEMPORARY ' * is_lookup}TABLE {quote_standard_name(text_of(table, 'name'))} "
     head += f"(\n    {_LINES.join(found)}\n) " if found else ""
     return f"{head}WITH (\n    {_with(options)}\n){_partitions(table)};\n"
 
@@ -80,7 +81,9 @@ def _with_clients(options: Options, profile: Options) -> Options:
 
 
 def _with(options: Options) -> str:
-    return _LINES.join(f"{literal(name)} = {literal(text)}" for name, text in options.items())
+    return _LINES.join(
+        f"{standard_literal(name)} = {standard_literal(text)}" for name, text in options.items()
+    )
 
 
 def _partitions(table: MappingNode) -> str:
@@ -95,7 +98,7 @@ def _partitions(table: MappingNode) -> str:
     for item in node.items:
         assert isinstance(item, MappingNode)
         transform, argument = text_of(item, "transform"), item.get("arg0")
-        arguments = [quoted(text_of(item, "field"))]
+        arguments = [quote_standard_name(text_of(item, "field"))]
         arguments += [argument.written] if isinstance(argument, ScalarNode) else []
         parts.append(f"{transform}({', '.join(arguments)})")
     return f" PARTITIONED BY ({', '.join(parts)})" if parts else ""
