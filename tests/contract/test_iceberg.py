@@ -89,8 +89,9 @@ def use_table(options: dict[str, Any]) -> None:
     source.close()
 
 
-def fails(options: dict[str, Any], **more: Any) -> PenstockError:
-    with pytest.raises((Permanent, Transient)) as caught:
+def failure(kind: type[PenstockError], options: dict[str, Any], **more: Any) -> PenstockError:
+    """Returns the error of a sink at its start."""
+    with pytest.raises(kind) as caught:
         make(IcebergSink, options, **more).check()
     assert caught.value.hint and "wrong-secret" not in str(caught.value)
     return caught.value
@@ -114,10 +115,10 @@ def test_a_rest_catalog(iceberg_rest: IcebergRest) -> None:
         "0", "1",
     ]  # fmt: skip
     wrong = {"type": "rest", "url": f"{iceberg_rest.url}/nowhere"}
-    assert isinstance(fails(options, catalog=wrong), Permanent)
+    failure(Permanent, options, catalog=wrong)
     iceberg_rest.stop()
     try:
-        assert isinstance(fails(options), Transient)
+        failure(Transient, options)
     finally:
         iceberg_rest.start()
 
@@ -130,9 +131,9 @@ def test_a_catalog_in_postgres(postgres: Postgres, tmp_path: Path) -> None:
     options = {"catalog": catalog, "table": new_table()}
     use_table(options)
     wrong = {**catalog, "auth": {**catalog["auth"], "password": "wrong-secret"}}
-    assert fails(options, catalog=wrong).code == "authorization"
+    assert failure(Permanent, options, catalog=wrong).code == "authorization"
     missing = {**catalog, "url": "postgresql://127.0.0.1:1/none"}
-    assert isinstance(fails(options, catalog=missing), Transient)
+    failure(Transient, options, catalog=missing)
 
 
 @pytest.mark.server
@@ -145,14 +146,14 @@ def test_tables_on_s3(bucket: Bucket, tmp_path: Path) -> None:
     for catalog in (sql, glue):
         options = {"catalog": catalog, "table": new_table(), "storage": storage}
         use_table(options)
-    assert fails(options, catalog={**glue, "auth": auth}).code == "authorization"
+    assert failure(Permanent, options, catalog={**glue, "auth": auth}).code == "authorization"
     found = {"catalog": sql, "table": "shop.t", "storage": {**storage, "auth": auth}}
     with pytest.raises(Permanent) as caught:
         write(make(IcebergSink, found), pa.record_batch({"id": [1]}))
     assert caught.value.code == "authorization" and "wrong-secret" not in str(caught.value)
     bucket.server.gate.stop()
     try:
-        assert isinstance(fails(options), Transient)
+        failure(Transient, options)
     finally:
         bucket.server.gate.start()
 
@@ -169,19 +170,20 @@ def test_tables_in_a_cloud(
     }  # fmt: skip
     options = {"catalog": catalog, "table": new_table(), "storage": server.storage}
     use_table(options)
-    for change, code in (
-        ({"storage": {**server.storage, "auth": server.wrong_auth}}, "authorization"),
-        ({"catalog": {**catalog, "warehouse": f"{container.url}/x"}}, None),
-    ):
-        if code is None:
+    cases: list[tuple[dict[str, Any], type[PenstockError], str]] = [
+        ({"storage": {**server.storage, "auth": server.wrong_auth}}, Permanent, "authorization"),
+        ({"catalog": {**catalog, "warehouse": f"{container.url}/x"}}, Transient, "unavailable"),
+    ]
+    for change, kind, code in cases:
+        if kind is Transient:
             server.gate.stop()
         try:
-            with pytest.raises((Permanent, Transient)) as caught:
+            with pytest.raises(kind) as caught:
                 found = {**options, "table": "shop.other", **change}
                 write(make(IcebergSink, found), pa.record_batch({"id": [1]}))
         finally:
             server.gate.heal()
-        assert caught.value.code == (code or "unavailable")
+        assert caught.value.code == code
         assert server.secret not in f"{caught.value.fields()}"
 
 

@@ -255,15 +255,16 @@ def test_a_server_that_is_down_hangs_or_is_another_one() -> None:
                         connection.sendall(content)
                         return
 
-        for content, code in (
-            (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "no-penstock-server"),
+        for content, kind, code in (
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+             Permanent, "no-penstock-server"),
             (b"HTTP/1.1 302 Found\r\nLocation: http://x/\r\nContent-Length: 0\r\n\r\n",
-             "no-penstock-server"),
-            (b"SSH-2.0\r\n", "unreachable"),
+             Permanent, "no-penstock-server"),
+            (b"SSH-2.0\r\n", Transient, "unreachable"),
         ):  # fmt: skip
             thread = threading.Thread(target=answer, args=(content,))
             thread.start()
-            with pytest.raises((Permanent, Transient)) as raised:
+            with pytest.raises(kind) as raised:
                 server_client.ServerClient(url, "token", timeout=20).pipelines()
             assert raised.value.code == code
             thread.join()
