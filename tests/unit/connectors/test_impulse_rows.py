@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from option_errors import Case, assert_option_error
 from penstock.connectors.impulse import ImpulseSource, ImpulseSourceConfig
 from penstock.sdk import Context, Read
 
@@ -56,7 +57,13 @@ def test_times(options: Any, begin: dt.datetime, step: float) -> None:
     assert times == [begin + dt.timedelta(seconds=n * step) for n in range(50)]
 
 
-@pytest.mark.parametrize("options", [{"subtasks": 0}, {"interval": "0s"}, {"rate": 0}])
-def test_invalid_options(options: Any) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        ImpulseSourceConfig.model_validate(options)
+@pytest.mark.parametrize(
+    "case",
+    [
+        ({"subtasks": 0}, "subtasks", "greater than or equal to 1"),
+        ({"interval": "0s"}, "interval", "greater than 0"),
+        ({"rate": 0}, "rate", "greater than 0"),
+    ],
+)
+def test_invalid_options(case: Case) -> None:
+    assert_option_error(ImpulseSourceConfig, {}, case)

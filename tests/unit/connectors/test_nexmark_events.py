@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from option_errors import Case, assert_option_error
 from penstock.connectors.nexmark import NexmarkSource, NexmarkSourceConfig
 from penstock.sdk import Context, Read
 from penstock.sdk.synthetic import source as paced
@@ -193,7 +194,13 @@ def test_unused_columns_are_not_generated() -> None:
     assert made["bid"].null_count == made["person"].null_count == 100
 
 
-@pytest.mark.parametrize("options", [{"shuffle": 953}, {"shuffle": 0}, {"interval": "0s"}])
-def test_invalid_options(options: Any) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        NexmarkSourceConfig.model_validate(options)
+@pytest.mark.parametrize(
+    "case",
+    [
+        ({"shuffle": 953}, "shuffle", "less than 953"),
+        ({"shuffle": 0}, "shuffle", "greater than or equal to 1"),
+        ({"interval": "0s"}, "interval", "greater than 0"),
+    ],
+)
+def test_invalid_options(case: Case) -> None:
+    assert_option_error(NexmarkSourceConfig, {}, case)
