@@ -1,4 +1,4 @@
-"""Access to Spark's plans and types through py4j. It knows nothing of pipelines.
+"""Access to Spark's plans and types through py4j, independent of pipelines.
 
-Imported by all packages but `workers`. Start at `spark_plan.py`.
+Imported by the packages above. Start at `spark_plan.py`.
 """

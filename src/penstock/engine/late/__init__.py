@@ -1,4 +1,5 @@
 """Late rows: rows behind the watermark, which Spark drops. They are counted and kept.
 
-Imported by `watermarks`, `build`, `failures` and `batch`. Start at `late_rows.py`.
+Imported by `watermarks`, `build`, `failures`, `batch`, `start` and `checks`, and from outside by
+`runtime`. Start at `late_rows.py`.
 """

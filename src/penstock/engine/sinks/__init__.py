@@ -1,4 +1,5 @@
 """Writing of the rows of a batch to a sink, in tasks, and the failures of sinks.
 
-Imported by `sources`, `failures` and `batch`. Start at `sink.py`.
+Imported by `sources`, `failures`, `sink_job` and `batch`, and from outside by `runtime`. Start at
+`sink.py`.
 """

@@ -1,4 +1,5 @@
 """Updating queries: state of rows by key, and the changes of their results in each batch.
 
-Imported by `derivation`, `failures`, `kept_plans` and `batch`. Start at `batch.py`.
+Imported by `tables`, `deduplication`, `derivation`, `failures`, `kept_plans`, `batch` and `checks`,
+and from outside by `runtime`. Start at `batch.py`.
 """

@@ -1,4 +1,4 @@
 """Rewrites of windowed and distinct aggregates, which Spark computes wrongly or slowly as written.
 
-Imported by `derivation`, `start` and `checks`. Start at `window_bounds.py`.
+Imported by `updating`, `derivation`, `start` and `checks`. Start at `window_bounds.py`.
 """
