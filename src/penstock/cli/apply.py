@@ -81,7 +81,7 @@ def _effects(changes: Sequence[Change], *, fresh: bool) -> list[str]:
     if fresh:
         return ["--fresh: the state of the pipeline is reset"]
     lines = [
-        f"{'refused' if change.effect == 'incompatible' else 'changed'}: {change.subject}: "
+        f"{'incompatible' if change.effect == 'incompatible' else 'changed'}: {change.subject}: "
         f"{change.reason}"
         for change in changes
     ]

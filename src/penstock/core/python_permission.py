@@ -24,7 +24,7 @@ def python_permitted() -> bool:
     return not os.environ.get(VARIABLE)
 
 
-def refusal(what: str, where: Location | None = None) -> PlanError:
+def python_not_permitted(what: str, where: Location | None = None) -> PlanError:
     """Returns the error of Python code that is not permitted."""
     return PlanError(f"{what} is not permitted on this server", code=CODE, where=where, hint=HINT)
 
@@ -40,4 +40,4 @@ def require_no_packages(packages: list[str]) -> list[str]:
 def require_python(what: str) -> None:
     """Raises PlanError if Python code is not permitted."""
     if not python_permitted():
-        raise refusal(what)
+        raise python_not_permitted(what)

@@ -14,7 +14,7 @@ from typing import Any
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
 from penstock.core.plugins import BrokenPlugin, broken, entry_points, failing_place, package_of
-from penstock.core.python_permission import SERVER_FUNCTIONS, python_permitted, refusal
+from penstock.core.python_permission import SERVER_FUNCTIONS, python_not_permitted, python_permitted
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.model import Function
 from penstock.sdk import registry
@@ -40,7 +40,7 @@ def local_components(
     for route, path, name in plugin_files(pipeline):
         where = pipeline.source_map.value(route)
         if not python_permitted():
-            errors.append(refusal(f"the plugin file {name}", where))
+            errors.append(python_not_permitted(f"the plugin file {name}", where))
             continue
         try:
             check_regular_file(path)

@@ -98,7 +98,7 @@ def test_a_change_that_the_state_does_not_support_is_listed_once(
     code, out, err = penstock("apply", changed)
     assert code == 4, "as by penstock run"
     assert (out + err).count('source "orders"') == 1
-    assert '  refused: source "orders": its type was generate and is impulse\n' in out
+    assert '  incompatible: source "orders": its type was generate and is impulse\n' in out
     assert err.startswith("error[changed-plan]: ") and "hint: Undo the change" in err
 
 

@@ -110,7 +110,7 @@ def test_every_option_has_an_example(
         (type_, option.name)
         for type_, options in components.items()
         for option in options.options
-        if not option.refused
+        if not option.unsupported
         and option.name not in {"type", "name", "codec"}
         and (type_, option.name) not in known
     ]

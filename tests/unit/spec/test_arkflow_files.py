@@ -1,4 +1,4 @@
-"""Files of ArkFlow: recognition, warnings, refusals, and errors in the words of the file."""
+"""Files of ArkFlow: recognition, warnings, unsupported parts, and errors in terms of the file."""
 
 from __future__ import annotations
 

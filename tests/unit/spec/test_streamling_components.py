@@ -141,7 +141,7 @@ def test_every_component_has_an_example() -> None:
         for type_, options in group.items():
             needed = {
                 option.name for option in options.options
-                if not (option.unneeded or option.refused or option.name == "*")
+                if not (option.unneeded or option.unsupported or option.name == "*")
             }  # fmt: skip
             common = {"batch_size", "batch_flush_interval", "telemetry"}
             assert needed - common <= used.get(type_, set()), type_
@@ -159,7 +159,7 @@ def _options() -> Iterator[tuple[str, str, str]]:
     for kind, group in groups:
         for type_, options in group.items():
             for option in options.options:
-                if option.unneeded or option.refused:
+                if option.unneeded or option.unsupported:
                     yield kind, type_, option.name
 
 

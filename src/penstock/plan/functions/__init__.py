@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.files.regular_files import check_regular_file
-from penstock.core.python_permission import python_permitted, refusal
+from penstock.core.python_permission import python_not_permitted, python_permitted
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.json_path_values import JSON_PATH_VALUES
@@ -116,7 +116,9 @@ def _read_file(
     value = source_map.find(route)
     name = value.written if value is not None and value.written else str(path)
     if not python_permitted():
-        errors.append(refusal(f"the file of functions {name}", source_map.value(route)))
+        errors.append(
+            python_not_permitted(f"the file of functions {name}", source_map.value(route))
+        )
         return []
     try:
         check_regular_file(path)

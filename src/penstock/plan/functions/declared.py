@@ -14,7 +14,7 @@ from penstock.core.errors import (
     ValidationErrors,
     flatten_errors,
 )
-from penstock.core.python_permission import python_permitted, refusal
+from penstock.core.python_permission import python_not_permitted, python_permitted
 from penstock.core.text import line_and_column, plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
@@ -46,7 +46,7 @@ class DeclaredFunction:
             self._add(PlanError("expected either code or sql", code="missing-option"), ())
             return None
         if spec.code is not None and not python_permitted():
-            self._add(refusal("Python code"), ("code",))
+            self._add(python_not_permitted("Python code"), ("code",))
             return None
         for index, requirement in enumerate(spec.dependencies):
             self._try(lambda text=requirement: check_requirement(text), ("dependencies", index))

@@ -147,9 +147,9 @@ class Protection:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        refused = self._check(request)
-        if refused is not None:
-            await refused(scope, receive, send_with_headers)
+        failure = self._check(request)
+        if failure is not None:
+            await failure(scope, receive, send_with_headers)
             return
         await self._app(scope, receive, send_with_headers)
 

@@ -108,8 +108,8 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
         requests, count = KeyRequests(self.config, keys), self.config.max_keys
         numbers = range(keys.num_rows)
         groups = [numbers[start : start + count] for start in range(0, keys.num_rows, count)]
-        found, refused = self._send(client, requests, keys, groups, read)
-        single = [[number] for group in refused for number in group]
+        found, rejected = self._send(client, requests, keys, groups, read)
+        single = [[number] for group in rejected for number in group]
         found += self._send(client, requests, keys, single, read)[0]
         return found_payloads(found, read.metadata)
 
@@ -121,13 +121,13 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
 
         Rejected groups of one key are bad records.
         """
-        config, sent, refused = self.config, list[KeyRequest](), list[Sequence[int]]()
+        config, sent, rejected = self.config, list[KeyRequest](), list[Sequence[int]]()
         for group in groups:
             made = requests.of(group)
             if isinstance(made, KeyRequest):
                 sent.append(made)
             else:
-                _reject(read, str(config.url), group, made, refused)
+                _reject(read, str(config.url), group, made, rejected)
         found: list[Found] = []
         responses = client.send([each.request for each in sent], config.max_message_size)
         for (group, request), response in zip(sent, responses, strict=True):
@@ -138,14 +138,14 @@ class HttpLookupSource(LookupSource[HttpLookupSourceConfig]):
                     found += self._payloads(response, request.url, keys, group, read)
                 except (DecodeError, ValueError) as wrong:
                     bad = wrong if isinstance(wrong, DecodeError) else DecodeError(str(wrong))
-                    _reject(read, request.url, group, bad, refused, response.body)
+                    _reject(read, request.url, group, bad, rejected, response.body)
                 continue
             if not config.is_rejection(response.status):
                 raise response.error(request.url, config.retry)
             text = f"{response.status}: {response.text}".removesuffix(": ")
             error = Rejected(text, code=f"http-{response.status}")
-            _reject(read, request.url, group, error, refused)
-        return found, refused
+            _reject(read, request.url, group, error, rejected)
+        return found, rejected
 
     def _payloads(
         self, response: Response, url: str, keys: pa.RecordBatch, group: Sequence[int], read: Read
@@ -202,11 +202,11 @@ def _values(
 
 
 def _reject(
-    read: Read, url: str, group: Sequence[int], error: RecordError, refused: list[Sequence[int]],
+    read: Read, url: str, group: Sequence[int], error: RecordError, rejected: list[Sequence[int]],
     payload: bytes | None = None,
 ) -> None:  # fmt: skip
-    """Makes the key of a group a bad record, or keeps a group of several keys in `refused`."""
+    """Makes the key of a group a bad record, or keeps a group of several keys in `rejected`."""
     if len(group) > 1:
-        refused.append(group)
+        rejected.append(group)
     else:
         read.reject(payload, url, group[0], error)

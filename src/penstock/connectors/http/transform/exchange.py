@@ -35,9 +35,9 @@ class Exchange:
         size = self.config.concurrency * _AT_ONCE
         for start in range(0, len(groups), size):
             answered: list[tuple[RowGroup, Response]] = []
-            refused = self._send(groups[start : start + size], answered)
-            for begin in range(0, len(refused), size):
-                self._send(refused[begin : begin + size], answered)
+            rejected = self._send(groups[start : start + size], answered)
+            for begin in range(0, len(rejected), size):
+                self._send(rejected[begin : begin + size], answered)
             yield from sorted(answered, key=lambda each: each[0])
 
     def _groups(self) -> list[RowGroup]:
@@ -57,7 +57,7 @@ class Exchange:
         self, groups: Sequence[RowGroup], answered: list[tuple[RowGroup, Response]]
     ) -> list[RowGroup]:
         """Sends requests, and adds successful responses. Returns single rows to send again."""
-        refused: list[RowGroup] = []
+        rejected: list[RowGroup] = []
         requests = [self._request(group) for group in groups]
         outcomes = self.client.try_send(requests, self.config.max_message_size)
         for group, request, outcome in zip(groups, requests, outcomes, strict=True):
@@ -67,10 +67,10 @@ class Exchange:
             error = self._row_error(request, outcome)
             is_rejected = isinstance(outcome, Response)
             if is_rejected and len(group) > 1:
-                refused += [(index,) for index in group]
+                rejected += [(index,) for index in group]
             else:
                 self.errors |= dict.fromkeys(group, error)
-        return refused
+        return rejected
 
     def _request(self, group: RowGroup) -> Request:
         target, config = self.targets[group[0]], self.config

@@ -44,7 +44,7 @@ BUFFERS: dict[str, Options] = {
         "size:positive",
         "slide:positive",
         "interval = `batch.interval` of the sink",
-        Option("join", "any", refused="ArkFlow has no such join"),
+        Option("join", "any", unsupported="ArkFlow has no such join"),
     ),
 }
 """The buffers and their options."""

@@ -21,8 +21,8 @@ CODECS: dict[str, Options] = {
     "protobuf": options("type!", "name", *PROTOBUF),
     "schema_registry": options(
         "type!", "name", "registry_url!", "message_type", "auth:map",
-        Option("subject", refused="the schema of a payload is that of its ID"),
-        Option("min_compatibility", refused="the registry checks the compatibility"),
+        Option("subject", unsupported="the schema of a payload is that of its ID"),
+        Option("min_compatibility", unsupported="the registry checks the compatibility"),
     ),
 }  # fmt: skip
 

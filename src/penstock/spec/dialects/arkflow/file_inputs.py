@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.spec.dialects.arkflow.components import ENVELOPE
 from penstock.spec.dialects.arkflow.connections import database_tls, without_credentials
 from penstock.spec.dialects.arkflow.plans import InputPlan
-from penstock.spec.dialects.options.declarations import Option, options, refused
+from penstock.spec.dialects.options.declarations import Option, options, unsupported
 from penstock.spec.dialects.options.reading import Reading
 from penstock.spec.dialects.options.trees import Tree
 
@@ -18,14 +18,14 @@ _STORE = options(
     Option("type", required=True, choices=("s3", "gs", "az", "http", "hdfs")), "bucket_name",
     "access_key_id", "secret_access_key", "endpoint", "region", "allow_http:boolean", "url",
     "service_account_path", "account", "container_name", "access_key",
-    refused("service_account_key", "the key is read from the file of service_account_path"),
+    unsupported("service_account_key", "the key is read from the file of service_account_path"),
     "ha_config:map",
 )  # fmt: skip
 _QUERY = options("query!", "table")
 _FORMAT = options(Option("type", required=True, choices=FORMATS))
 FILE = options(
     *ENVELOPE, "input_type:map", "path", "store:map", "object_store:map", "query:any",
-    Option("format", "any"), refused("ballista", _REMOTE),
+    Option("format", "any"), unsupported("ballista", _REMOTE),
 )  # fmt: skip
 """The options of the input `file`. Its flat form has the path and the format beside the type."""
 _DATABASE = options(
@@ -33,8 +33,8 @@ _DATABASE = options(
     "uri", "path", "name", "ssl:map", "store:map", "object_store:map",
 )  # fmt: skip
 SQL = options(
-    *ENVELOPE, "select_sql!", "input_type!:map", refused("ballista", _REMOTE),
-    refused("poll_interval", "the query runs once"),
+    *ENVELOPE, "select_sql!", "input_type!:map", unsupported("ballista", _REMOTE),
+    unsupported("poll_interval", "the query runs once"),
 )  # fmt: skip
 """The options of the input `sql`."""
 
@@ -83,7 +83,7 @@ def _store(reading: Reading) -> Tree:
         return None
     type_ = store.text("type")
     if type_ == "hdfs":
-        store.refuse("type", "Penstock has no client of HDFS for files of ArkFlow")
+        store.report_unsupported("type", "Penstock has no client of HDFS for files of ArkFlow")
         return None
     if type_ == "s3":
         return {
@@ -95,7 +95,9 @@ def _store(reading: Reading) -> Tree:
         }  # fmt: skip
     for name in ("url", "endpoint"):
         if type_ in {"gs", "az"} and store.get(name) is not None:
-            store.refuse(name, "Google Cloud Storage and Azure have their own addresses")
+            store.report_unsupported(
+                name, "Google Cloud Storage and Azure have their own addresses"
+            )
     if type_ == "gs":
         return {
             "type": "gs", "bucket": store.get("bucket_name"),

@@ -139,7 +139,9 @@ class StreamReader:
                 continue
             type_, inner = child
             if type_ == "multiple_inputs":
-                inner.refuse("type", "an input of several inputs is not several inputs itself")
+                inner.report_unsupported(
+                    "type", "an input of several inputs is not several inputs itself"
+                )
                 continue
             if not inner.text("name"):
                 self.findings.error(
@@ -255,13 +257,15 @@ class StreamReader:
             return None
         type_, reading = found
         if name == "error_output" and type_ in {"sql", "mongodb", "influxdb"}:
-            reading.refuse("type", "a message that fails is a payload, and has no columns")
+            reading.report_unsupported(
+                "type", "a message that fails is a payload, and has no columns"
+            )
             return None
         plan = outputs.READERS[type_](reading, columns)
         if plan.is_payload:
             plan.encode = read_codec(reading.get("codec"), reading.subject, self.findings)
         elif reading.get("codec") is not None and type_ == "sql":
-            reading.refuse("codec", "rows of a table have no payload")
+            reading.report_unsupported("codec", "rows of a table have no payload")
         return plan
 
     def _sinks(self, output: OutputPlan, errors: OutputPlan | None, batch: dict[str, Tree]) -> None:

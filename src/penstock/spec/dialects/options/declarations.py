@@ -13,7 +13,8 @@ LEAST = {"natural": 0, "positive": 1}
 class Option:
     """An option. `unneeded` is the reason why an accepted option has no effect in Penstock.
 
-    `refused` is the reason why Penstock does not support it. `reading` is its meaning in Penstock.
+    `unsupported` is the reason why Penstock does not support it, and `reading` is its meaning in
+    Penstock.
     """
 
     name: str
@@ -22,7 +23,7 @@ class Option:
     reading: str = ""
     choices: tuple[str, ...] = ()
     unneeded: str = ""
-    refused: str = ""
+    unsupported: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,6 @@ def unneeded(name: str, reason: str, required: bool = False) -> Option:
     return Option(name, "any", required, unneeded=reason)
 
 
-def refused(name: str, reason: str) -> Option:
+def unsupported(name: str, reason: str) -> Option:
     """Returns an option that Penstock does not support."""
-    return Option(name, "any", refused=reason)
+    return Option(name, "any", unsupported=reason)

@@ -39,8 +39,8 @@ def list_missing(reasons: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _reading(option: Option) -> str:
-    if option.refused:
-        return f"missing: {option.refused}"
+    if option.unsupported:
+        return f"missing: {option.unsupported}"
     if option.unneeded:
         return f"accepted without effect: {option.unneeded}"
     return option.reading or "the same"

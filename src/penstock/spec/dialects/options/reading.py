@@ -129,7 +129,7 @@ class Reading:
             if isinstance(item, MappingNode)
         ]
 
-    def refuse(self, name: str, reason: str, hint: str | None = None) -> None:
+    def report_unsupported(self, name: str, reason: str, hint: str | None = None) -> None:
         """Reports an option that Penstock does not support."""
         self.findings.error(
             f'"{name}" of {self.subject} is not supported: {reason}', self.where(name),
@@ -147,8 +147,8 @@ class Reading:
                     entry.key.location,
                 )
                 self._check_value(option, entry.value)
-            elif option.refused and entry.value.data() is not None:
-                self.refuse(entry.name, option.refused)
+            elif option.unsupported and entry.value.data() is not None:
+                self.report_unsupported(entry.name, option.unsupported)
             else:
                 self._check_value(option, entry.value)
         unknown = [name for name in self.node.names() if self.options.find(name) is None]

@@ -154,9 +154,9 @@ def _check(path: str, subject: str, where: Location, findings: Findings) -> None
             f"{subject} is no setting of Streamling, and is ignored", where,
             code="unknown-option", hint=did_you_mean(path, setting_names()),
         )  # fmt: skip
-    elif setting.refused:
+    elif setting.unsupported:
         findings.error(
-            f"{subject} is not supported: {setting.refused}", where, code="unsupported-option"
+            f"{subject} is not supported: {setting.unsupported}", where, code="unsupported-option"
         )
     elif setting.unneeded:
         findings.warn(f"{subject} has no effect: {setting.unneeded}", where)
