@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PenstockError
-from penstock.engine.analysis.errors import locate_constant_errors, locate_errors, sql_texts
+from penstock.engine.analysis.errors import (
+    collect_errors,
+    locate_constant_errors,
+    locate_errors,
+    sql_texts,
+)
 from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.catalyst.variants import mark_variants
 from penstock.engine.catalyst.views import create_view
@@ -299,12 +303,3 @@ class Builder(TableReader, Derivation):
     def _static_above(self, query: Query) -> tuple[str, ...]:
         members = (*query.stream_nodes, *query.batch_nodes)
         return tuple(name for name in members if self.plan.nodes[name].static)
-
-
-@contextmanager
-def collect_errors(errors: dict[str, PenstockError], name: str) -> Iterator[None]:
-    """Collects the error of a node instead of raising it."""
-    try:
-        yield
-    except PenstockError as error:
-        errors.setdefault(name, error)

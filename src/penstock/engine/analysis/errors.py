@@ -30,6 +30,15 @@ _PREFIX = re.compile(r"^\[[A-Z_.0-9]+\] ?")
 
 
 @contextmanager
+def collect_errors(errors: dict[str, PenstockError], name: str) -> Iterator[None]:
+    """Collects the error of a node instead of raising it."""
+    try:
+        yield
+    except PenstockError as error:
+        errors.setdefault(name, error)
+
+
+@contextmanager
 def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
     """Assigns errors raised inside to `node`: adds its location and translates Spark's errors."""
     try:

@@ -10,9 +10,14 @@ from pyspark.sql.types import StructType
 
 from penstock.core.errors import PenstockError, raise_all
 from penstock.engine.analysis.column_checks import check_sink_schema
-from penstock.engine.analysis.errors import locate_errors, semi_join_error, streaming_error
+from penstock.engine.analysis.errors import (
+    collect_errors,
+    locate_errors,
+    semi_join_error,
+    streaming_error,
+)
 from penstock.engine.analysis.syntax import text_errors
-from penstock.engine.build import Builder, collect_errors
+from penstock.engine.build import Builder
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.java_trees import children_of, is_stream
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, streaming_operators

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from penstock.core.errors import Permanent
 from penstock.core.secret import revealed
-from penstock.transforms.steps.config import FileQuery, Storage, StorageAuth
+from penstock.transforms.steps.input_config import FileQuery, Storage, StorageAuth
 from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.sql_query import error_text, new_context, plan_query, without_views
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from penstock.core.errors import EncodeError
 from penstock.transforms.steps.codecs import make_codec
-from penstock.transforms.steps.config import VALUE, StepsOutput
+from penstock.transforms.steps.config import StepsOutput
 from penstock.transforms.steps.expressions import Expression
+from penstock.transforms.steps.input_config import VALUE
 from penstock.transforms.steps.json_rows import encode_json
 
 PAYLOAD = "__payload__"

@@ -12,7 +12,8 @@ from penstock.core.errors import Permanent
 from penstock.core.names import quote_standard_name
 from penstock.sdk import Context, Read, Source, registry
 from penstock.sql.datafusion.table_names import plain_tables
-from penstock.transforms.steps.config import TableQuery, TargetTable
+from penstock.transforms.steps.config import TargetTable
+from penstock.transforms.steps.input_config import TableQuery
 from penstock.transforms.steps.sql_query import (
     error_text,
     new_context,

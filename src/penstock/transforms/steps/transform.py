@@ -31,7 +31,8 @@ from penstock.transforms.steps.batch_steps import (
     failures_as_items,
     make_step,
 )
-from penstock.transforms.steps.config import VALUE, StepsConfig, StepsInput, TargetTable
+from penstock.transforms.steps.config import StepsConfig, TargetTable
+from penstock.transforms.steps.input_config import VALUE, StepsInput
 from penstock.transforms.steps.json_rows import json_values
 from penstock.transforms.steps.outputs import FAILED, PAYLOAD, OutputRows
 from penstock.transforms.steps.required_extras import extras_of

@@ -15,8 +15,8 @@ import pyarrow as pa
 from penstock.core.errors import OptionError, PenstockError, RecordError
 from penstock.sdk.bisect_failures import as_record_error
 from penstock.transforms.steps.codecs import PayloadCodec, make_codec
-from penstock.transforms.steps.config import VALUE, MetadataColumn, StepsInput
 from penstock.transforms.steps.file_query import read_files
+from penstock.transforms.steps.input_config import VALUE, MetadataColumn, StepsInput
 from penstock.transforms.steps.paths import locate
 from penstock.transforms.steps.table_query import read_tables
 

@@ -83,7 +83,7 @@ def _store(reading: Reading) -> Tree:
         return None
     type_ = store.text("type")
     if type_ == "hdfs":
-        store.report_unsupported("type", "Penstock has no client of HDFS for files of ArkFlow")
+        store.reject("type", "Penstock has no client of HDFS for files of ArkFlow")
         return None
     if type_ == "s3":
         return {
@@ -95,9 +95,7 @@ def _store(reading: Reading) -> Tree:
         }  # fmt: skip
     for name in ("url", "endpoint"):
         if type_ in {"gs", "az"} and store.get(name) is not None:
-            store.report_unsupported(
-                name, "Google Cloud Storage and Azure have their own addresses"
-            )
+            store.reject(name, "Google Cloud Storage and Azure have their own addresses")
     if type_ == "gs":
         return {
             "type": "gs", "bucket": store.get("bucket_name"),

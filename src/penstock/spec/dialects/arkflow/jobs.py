@@ -99,7 +99,7 @@ def _chain(job: Reading, operators: Mapping[str, Reading]) -> list[Reading]:
 def _check_kind(operator: Reading) -> None:
     kind = operator.text("kind")
     if kind in MISSING_OPERATORS:
-        operator.report_unsupported(
+        operator.reject(
             "kind", f"a job has no operator {kind} here",
             "write it in a SQL script of Penstock, with event time and state",
         )  # fmt: skip

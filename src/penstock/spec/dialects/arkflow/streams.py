@@ -10,6 +10,7 @@ from penstock.spec.dialects.arkflow.buffers import BUFFERS, BufferPlan, pace, re
 from penstock.spec.dialects.arkflow.codecs import read_codec
 from penstock.spec.dialects.arkflow.components import read_component
 from penstock.spec.dialects.arkflow.file_inputs import FILE, FORMATS
+from penstock.spec.dialects.arkflow.metadata import metadata_of
 from penstock.spec.dialects.arkflow.names import NodeNames
 from penstock.spec.dialects.arkflow.node_rows import (
     batch_times,
@@ -139,9 +140,7 @@ class StreamReader:
                 continue
             type_, inner = child
             if type_ == "multiple_inputs":
-                inner.report_unsupported(
-                    "type", "an input of several inputs is not several inputs itself"
-                )
+                inner.reject("type", "an input of several inputs is not several inputs itself")
                 continue
             if not inner.text("name"):
                 self.findings.error(
@@ -165,7 +164,7 @@ class StreamReader:
         elif codec is not None:
             plan.rows["decode"] = read_codec(codec, reading.subject, self.findings)
         if not is_rows:
-            metadata, columns = inputs.metadata_of(kind, mentions)
+            metadata, columns = metadata_of(kind, mentions)
             if metadata:
                 plan.rows["metadata"] = metadata
             if columns:
@@ -257,15 +256,13 @@ class StreamReader:
             return None
         type_, reading = found
         if name == "error_output" and type_ in {"sql", "mongodb", "influxdb"}:
-            reading.report_unsupported(
-                "type", "a message that fails is a payload, and has no columns"
-            )
+            reading.reject("type", "a message that fails is a payload, and has no columns")
             return None
         plan = outputs.READERS[type_](reading, columns)
         if plan.is_payload:
             plan.encode = read_codec(reading.get("codec"), reading.subject, self.findings)
         elif reading.get("codec") is not None and type_ == "sql":
-            reading.report_unsupported("codec", "rows of a table have no payload")
+            reading.reject("codec", "rows of a table have no payload")
         return plan
 
     def _sinks(self, output: OutputPlan, errors: OutputPlan | None, batch: dict[str, Tree]) -> None:

@@ -87,14 +87,14 @@ def read_mongodb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
         "auth": auth,
     }  # fmt: skip
     if reading.get("codec") is not None:
-        reading.report_unsupported("codec", "documents have no payload")
+        reading.reject("codec", "documents have no payload")
     rows: Tree = None if columns is None else dict.fromkeys(columns, "VARIANT")
     return OutputPlan(sink, rows=rows, is_payload=False, infer=columns is None)
 
 
 def read_influxdb(reading: Reading, columns: Sequence[str] | None) -> OutputPlan:
     if reading.get("codec") is not None:
-        reading.report_unsupported("codec", "points have no payload")
+        reading.reject("codec", "points have no payload")
     rows: dict[str, Tree] = {}
     tags: dict[str, Tree] = {}
     for tag in reading.maps("tags", _TAG):

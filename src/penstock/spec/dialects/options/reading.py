@@ -129,7 +129,7 @@ class Reading:
             if isinstance(item, MappingNode)
         ]
 
-    def report_unsupported(self, name: str, reason: str, hint: str | None = None) -> None:
+    def reject(self, name: str, reason: str, hint: str | None = None) -> None:
         """Reports an option that Penstock does not support."""
         self.findings.error(
             f'"{name}" of {self.subject} is not supported: {reason}', self.where(name),
@@ -148,7 +148,7 @@ class Reading:
                 )
                 self._check_value(option, entry.value)
             elif option.unsupported and entry.value.data() is not None:
-                self.report_unsupported(entry.name, option.unsupported)
+                self.reject(entry.name, option.unsupported)
             else:
                 self._check_value(option, entry.value)
         unknown = [name for name in self.node.names() if self.options.find(name) is None]

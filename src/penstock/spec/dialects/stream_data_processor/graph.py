@@ -126,9 +126,7 @@ class _Graph:
         inputs = reading.texts("from")
         self._check_inputs(inputs, [*self._producers, *self._nodes], reading)
         if len(inputs) > 1:
-            reading.report_unsupported(
-                "from", "a consumer reads one node", "add a consumer for each node"
-            )
+            reading.reject("from", "a consumer reads one node", "add a consumer for each node")
         if self._findings.errors:
             return
         source = chains.output(inputs[0], sections["transforms"])

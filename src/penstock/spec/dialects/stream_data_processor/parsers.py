@@ -95,7 +95,7 @@ def _csv(reading: Reading, in_messages: bool) -> ParserPlan:
             code="unknown-column", hint=did_you_mean(time, columns),
         )  # fmt: skip
     if in_messages and reading.text("header") == "first":
-        reading.report_unsupported("header", "messages have no header line", "remove header")
+        reading.reject("header", "messages have no header line", "remove header")
     header = None if in_messages else reading.text("header", "first") == "first"
     return ParserPlan({"type": "csv", "header": header}, _schema(columns), time)
 

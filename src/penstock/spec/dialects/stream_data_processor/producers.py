@@ -65,9 +65,7 @@ def _tcp(reading: Reading) -> dict[str, Tree]:
 def _zeromq(reading: Reading) -> dict[str, Tree]:
     endpoint = reading.text("endpoint")
     if endpoint.startswith("inproc://"):
-        reading.report_unsupported(
-            "endpoint", "inproc has no other process", "read the node with from"
-        )
+        reading.reject("endpoint", "inproc has no other process", "read the node with from")
     sync = reading.value("sync")
     default = f"{endpoint}_sync" if endpoint.startswith("ipc://") else None
     return {
