@@ -8,6 +8,7 @@ the server. The runs are stand-ins without Spark.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import random
@@ -68,8 +69,11 @@ class Served:
             headers={"Content-Type": "application/json",
                      "Authorization": f"Bearer {token.read_text()}"},
         )  # fmt: skip
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return json.load(answer)
+        except http.client.HTTPException as error:
+            raise ConnectionError("the answer was cut") from error
 
     def _ready(self) -> bool:
         with suppress(OSError):
