@@ -64,7 +64,7 @@ def numbers(**changes: Any) -> dict[str, Any]:
     return {
         "nodes": {"orders": node, "out": sink}, "dead_letters": changes.get("letters", 0),
         "restarts": changes.get("restarts", 0),
-        "queries": {"q": {"watermark": changes.get("watermark")}},
+        "queries": {"q": {key: changes[key] for key in changes.keys() & {"watermark"}}},
     }  # fmt: skip
 
 
@@ -97,7 +97,9 @@ RUNNING = Health("running")
          [False, False, False, False, True]),
         ("watermark_delay", 60, 1,
          [(100, {"watermark": 10.0}), (160, {"watermark": 20.0})], [False, True]),
-        ("watermark_delay", 60, 0, [(1e9, {}), (1e9 + 1, {"watermark": 1e9 - 60})], [False, True]),
+        ("watermark_delay", 60, 0,
+         [(1e9 - 1, {}), (1e9, {"watermark": None}), (1e9 + 1, {"watermark": 1e9 - 60})],
+         [False, False, True]),
     ],
 )  # fmt: skip
 def test_conditions_over_time(

@@ -168,8 +168,9 @@ def _lag(numbers: Mapping[str, Any]) -> float | None:
 def _delay(numbers: Mapping[str, Any], at: float) -> float | None:
     """Returns the time between now and the earliest watermark, in seconds.
 
-    A query without an event time has none yet; Spark shows 1970.
+    A query without an event time has none yet, and Spark shows 1970. The numbers of a run of an
+    earlier version may have none.
     """
-    found = (query["watermark"] for query in numbers.get("queries", {}).values())
+    found = (query.get("watermark") for query in numbers.get("queries", {}).values())
     delays = [at - watermark for watermark in found if watermark is not None]
     return max(delays) if delays else None
