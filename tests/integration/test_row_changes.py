@@ -75,6 +75,18 @@ def in_memory(directory: Path, name: str, from_: str, **more: Any) -> dict[str, 
     return {"type": "memory", "from": from_, "name": f"{directory.name} {name}", **more}
 
 
+def source_of(payloads: list[str], batches: int, format_: Any) -> dict[str, Any]:
+    """Returns the source of a table that payloads change in a number of batches."""
+    return {
+        "type": "memory",
+        "payloads": payloads,
+        "batches": batches,
+        "schema": "id INT NOT NULL, name STRING, number INT",
+        "primary_key": "id",
+        "format": format_,
+    }
+
+
 def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkSession) -> None:
     numbers = [{"id": number % 7, "name": str(number)} for number in range(200)]
     inputs: dict[str, dict[str, Any]] = {
@@ -159,14 +171,7 @@ def test_conditional_upserts_do_not_depend_on_batches(
         "postgres": postgres.login,
     }
     for batches in (1, 5):
-        sources[f"rows{batches}"] = {
-            "type": "memory",
-            "payloads": payloads,
-            "batches": batches,
-            "schema": "id INT NOT NULL, name STRING, number INT",
-            "primary_key": "id",
-            "format": "debezium_json",
-        }
+        sources[f"rows{batches}"] = source_of(payloads, batches, "debezium_json")
         for type_, place in targets.items():
             prefix = f"{schema}." if type_ == "postgres" else ""
             for condition, options in CONFLICTS.items():
@@ -211,14 +216,8 @@ def test_conditional_upserts_of_filtered_changes(
     payloads, sources, sinks = [json.dumps(each) for each in events], {}, {}
     transforms: dict[str, dict[str, Any]] = {}
     for batches in (1, 5):
-        sources[f"rows{batches}"] = {
-            "type": "memory",
-            "payloads": payloads,
-            "batches": batches,
-            "schema": "id INT NOT NULL, name STRING, number INT",
-            "primary_key": "id",
-            "format": {"type": "debezium_json", "before": "complete"},
-        }
+        format_ = {"type": "debezium_json", "before": "complete"}
+        sources[f"rows{batches}"] = source_of(payloads, batches, format_)
         filters = {
             "yaml": {"type": "filter", "from": f"rows{batches}", "where": "number % 3 = 0"},
             "sql": {"type": "sql", "sql": f"SELECT * FROM rows{batches} WHERE number % 3 = 0"},

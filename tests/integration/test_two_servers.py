@@ -19,7 +19,7 @@ from penstock.core.errors import StateError
 from penstock.core.log import Silent
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.lock import ALREADY_RUNNING
-from penstock.runtime.state.status import current_owner
+from penstock.runtime.state.status import Owner, current_owner
 from penstock.server.server import Server, open_server
 from penstock.server.settings import Settings
 from penstock.server.store import pipelines as stored_pipelines
@@ -111,14 +111,19 @@ def _killed(server: Server) -> None:
     server.supervisor._lease.release()
 
 
+def _leave_run(server: Server) -> tuple[StateDirectory, Owner]:
+    """Starts the pipeline, and kills the server: the run continues without it."""
+    state = _start(server)
+    owner = current_owner(state)
+    assert owner is not None and owner.pid is not None
+    _killed(server)
+    return state, owner
+
+
 def test_a_run_on_another_machine_is_not_started_a_second_time(
     open_on: OpenServer, tmp_path: Path
 ) -> None:
-    first = open_on("a")
-    state = _start(first)
-    owner = current_owner(state)
-    assert owner is not None and owner.pid is not None
-    _killed(first)
+    state, owner = _leave_run(open_on("a"))
     os.kill(owner.pid, signal.SIGSTOP)  # it writes nothing into the state of the second machine
     state.root.rename(tmp_path / "of-the-other-machine")
     second = open_on("b")
@@ -145,11 +150,7 @@ def changes_user(server: Server) -> Any:
 
 
 def test_a_run_in_a_shared_directory_is_adopted_and_restarted(open_on: OpenServer) -> None:
-    first = open_on("a")
-    state = _start(first)
-    owner = current_owner(state)
-    assert owner is not None and owner.pid is not None
-    _killed(first)
+    state, owner = _leave_run(open_on("a"))
     second = open_on("b")
     _await(second, "running")
     _compared(second)
@@ -232,11 +233,7 @@ def test_a_state_in_an_object_store_has_one_run(
     (server_settings.directory / "shop" / "shop.yaml").write_text(
         PIPELINE.format(name="shop") + stored
     )
-    first = open_on("a")
-    state = _start(first)
-    owner = current_owner(state)
-    assert owner is not None and owner.pid is not None
-    _killed(first)
+    state, owner = _leave_run(open_on("a"))
     second = open_on("b")
     shop = _await(second, "retrying")
     assert shop.health.reason.code == ALREADY_RUNNING
