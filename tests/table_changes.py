@@ -17,7 +17,7 @@ from penstock.runtime.receiving.receivers import Receiver
 from penstock.runtime.retry import RetryState
 from penstock.sdk import Context, Read
 from penstock.sdk.database.changes import ChangesSource
-from penstock.sdk.database.changes.progress import DONE, Progress
+from penstock.sdk.database.changes.progress import DONE, Confirmed, Progress
 from penstock.sdk.operations import add_operation
 from penstock.spec.runtime_models import Restart
 from penstock.testing.contract.receiver_harness import ReceivingInThread, start_warm_python
@@ -215,6 +215,26 @@ def check_interrupted(changes: Changes, gate: Gate, insert: Callable[[int], Any]
     changes.stop()
     read = [row["id"] for row in changes.rows if row["id"] >= first]
     assert read == [*range(first, len(expected))]
+
+
+def check_without_snapshot(changes: Changes, insert: Callable[[int], Any]) -> None:
+    """Reads the changes since the first start of a source without `snapshot`.
+
+    Its journal is empty when it stops, and changes follow before it starts again.
+    """
+    insert(1)
+    changes.start()
+    changes.until(lambda: Confirmed(changes.source.directory).position > 0)
+    changes.stop()
+    assert changes.received == 0
+    for first in (2, 4):
+        insert(first)
+        changes.start()
+        insert(first + 1)
+        changes.until(lambda first=first: len(changes.table()) == first)
+        changes.stop()
+    assert sorted(changes.table()) == [(2,), (3,), (4,), (5,)]
+    assert not any(row["snapshot"] for row in changes.rows)
 
 
 def changes_of(

@@ -1,12 +1,13 @@
 """Kills a pipeline of database changes and the databases, and compares tables row for row.
 
-    python tests/chaos/kill_changes.py [--operations N] [--rows N] [--kills N] [--seed N]
+    python tests/chaos/kill_changes.py [--operations N] [--rows N] [--kills N] [--seed N] [--phases]
 
 The changes of a table in PostgreSQL and of one in MariaDB go to tables of PostgreSQL, SQLite,
 ClickHouse and Delta Lake, by one file. Random transactions change both tables from the start of the
 first snapshot on, and each table gets a further column. The run is killed by SIGKILL, at random
 either the driver alone or all processes at once, and started again, and each database is killed
-once. In the end all tables are those of the origins.
+once. In the end all tables are those of the origins. With `--phases` a source reads the rows of
+the table by its key, and then the changes without a snapshot.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -148,8 +149,13 @@ def _time(value: Any) -> datetime | None:
     return value
 
 
-def create(directory: Path, servers: Mapping[str, Any], rows: int) -> list[Copies]:
-    """Creates a table in PostgreSQL and MariaDB, and a pipeline with four sinks for each."""
+def create(
+    directory: Path, servers: Mapping[str, Any], rows: int, phased: Collection[str] = ()
+) -> list[Copies]:
+    """Creates a table in PostgreSQL and MariaDB, and a pipeline with four sinks for each.
+
+    The sources of the `phased` origins are in phases.
+    """
     postgres = servers["postgres"]
     schema = postgres.new_schema()
     all_copies = [
@@ -158,12 +164,25 @@ def create(directory: Path, servers: Mapping[str, Any], rows: int) -> list[Copie
     ]
     for each in all_copies:
         each.origin.create(rows)
-    sources = "".join(f"  {each.name}: {{{each.origin.source()}}}\n" for each in all_copies)
+    sources = "".join(
+        f"  {each.name}: {{{_source(each.origin, in_phases=each.name in phased)}}}\n"
+        for each in all_copies
+    )
     sinks = "".join(each.sinks() for each in all_copies)
     (directory / "pipeline.yaml").write_text(
         f"name: readings\nruntime: {{state: state}}\nsources:\n{sources}sinks:\n{sinks}"
     )
     return all_copies
+
+
+def _source(origin: Origin, *, in_phases: bool) -> str:
+    """Returns the options of a source of the rows and the changes of a table."""
+    changes = origin.source()
+    if not in_phases:
+        return changes
+    rows, _, _ = changes.partition(", changes: true")
+    phases = f"{{{rows}, max_records: 2500}}, {{{changes}, snapshot: false}}"
+    return f"type: hybrid, columns_of: last, phases: [{phases}]"
 
 
 @contextmanager
@@ -198,12 +217,12 @@ def await_equal(all_copies: Sequence[Copies]) -> None:
 
 def kill_changes(
     directory: Path, servers: Mapping[str, Any], *, operations: int, rows: int, kills: int,
-    seed: int,
+    seed: int, phases: bool,
 ) -> None:  # fmt: skip
     """Kills the run and the databases, lets the run catch up, and compares."""
     dice = random.Random(seed)
     postgres, mariadb = servers["postgres"], servers["mariadb"]
-    all_copies = create(directory, servers, rows)
+    all_copies = create(directory, servers, rows, ["postgres", "mariadb"] if phases else [])
     victim = Victim(directory)
     try:
         parts = kills + 1
@@ -248,6 +267,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50_000, help="before the first run")
     parser.add_argument("--kills", type=int, default=5, help="of the run")
     parser.add_argument("--seed", type=int, default=random.randrange(1000))
+    parser.add_argument("--phases", action="store_true", help="read the rows, then the changes")
     given = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="kill-changes-"))
     print(f"seed {given.seed}, in {scratch}", flush=True)
@@ -258,7 +278,8 @@ def main() -> None:
             server.name: stack.enter_context(server)
             for server in (Postgres(), MariaDb(), ClickHouse())
         }
-        options = {key: getattr(given, key) for key in ("operations", "rows", "kills", "seed")}
+        names = ("operations", "rows", "kills", "seed", "phases")
+        options = {name: getattr(given, name) for name in names}
         try:
             kill_changes(scratch, servers, **options)
         except AssertionError as error:

@@ -29,7 +29,14 @@ from penstock.sdk.database.changes.progress import DONE, Progress
 from penstock.sdk.retained_log import RetainedLog
 from servers.ferretdb import FerretDb
 from servers.mongodb import DATABASE, ReplicaSet
-from table_changes import Changes, Row, changes_of, fails, pauses_of_writer
+from table_changes import (
+    Changes,
+    Row,
+    changes_of,
+    check_without_snapshot,
+    fails,
+    pauses_of_writer,
+)
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +124,13 @@ def test_random_changes_during_the_snapshot(
     assert {row["_op"] for row in changes.rows} == {"i", "u", "d"}
     first = [row["_id"] for row in changes.rows if row["snapshot"]]
     assert len(first) == len(set(first))
+
+
+def test_changes_without_a_snapshot(collection: Any, changes: Any) -> None:
+    collection.insert_one({"_id": 0, "n": 0})
+    check_without_snapshot(
+        changes(snapshot=False), lambda id_: collection.insert_one({"_id": id_, "n": id_})
+    )
 
 
 def test_changes_of_one_time_are_read_once(client: Any, collection: Any, changes: Any) -> None:

@@ -30,6 +30,7 @@ from table_changes import (
     Row,
     changes_of,
     check_interrupted,
+    check_without_snapshot,
     fails,
     pauses_of_writer,
 )
@@ -160,6 +161,11 @@ def test_random_changes_during_the_snapshot(
     # Each row comes once from the snapshot.
     first = [(row["part"], row["id"]) for row in changes.rows if row["snapshot"]]
     assert len(first) == len(set(first))
+
+
+def test_changes_without_a_snapshot(db: Execute, changes: Any) -> None:
+    db("CREATE TABLE t (id int PRIMARY KEY)")
+    check_without_snapshot(changes(snapshot=False), lambda id_: db(f"INSERT INTO t VALUES ({id_})"))
 
 
 def test_transactions_are_read_once_and_in_order(

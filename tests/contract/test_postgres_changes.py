@@ -26,12 +26,19 @@ from penstock.connectors.postgres.changes.table import PostgresTable
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.core.errors import OptionError, PenstockError
 from penstock.journal import JournalReader
-from penstock.sdk.database.changes import TableReceiver, measuring
+from penstock.sdk.database.changes import Confirmed, TableReceiver, measuring
 from penstock.sdk.database.changes.progress import DONE, Progress
 from penstock.sdk.database.changes.truncations import read_truncations
 from servers.gate import Gate
 from servers.postgres import PASSWORD, Postgres
-from table_changes import Changes, changes_of, check_interrupted, fails, pauses_of_writer
+from table_changes import (
+    Changes,
+    changes_of,
+    check_interrupted,
+    check_without_snapshot,
+    fails,
+    pauses_of_writer,
+)
 
 Row = dict[str, Any]
 
@@ -395,6 +402,33 @@ def test_a_table_that_is_replaced_is_a_loss(
     assert [row["id"] for row in again.await_loss(2)] == [1, 7]
     db.execute("INSERT INTO t VALUES (8)")
     assert again.await_loss(3)[-1]["id"] == 8
+
+
+def test_changes_without_a_snapshot(db: Any, changes: Any, schema: str) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    check_without_snapshot(
+        changes(snapshot=False), lambda id_: db.execute("INSERT INTO t VALUES (%s)", (id_,))
+    )
+
+
+def test_a_slot_from_before_the_first_start(db: Any, changes: Any, schema: str) -> None:
+    """Without a snapshot the changes since its creation are read; it must not be replaced."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
+    db.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (schema,))
+    db.execute("INSERT INTO t VALUES (1)")
+    reader = changes(snapshot=False)
+    reader.start()
+    reader.until(lambda: [*reader.table()] == [(1,)])
+    reader.stop()
+    empty = changes(snapshot=False, state="other")
+    empty.start()
+    empty.until(lambda: Confirmed(empty.source.directory).position > 0)
+    empty.stop()
+    is_active = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
+    empty.until(lambda: not db.execute(is_active, (schema,)).fetchone()[0])
+    db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+    assert fails(empty, "does not exist: changes since").code == "data-gone"
 
 
 def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:

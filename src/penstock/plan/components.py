@@ -20,7 +20,6 @@ from penstock.sdk import (
     Component,
     Context,
     Format,
-    ReceivingSource,
     ReplayableSource,
     Sink,
     Source,
@@ -48,7 +47,6 @@ from penstock.spec.valid_part import invalid_values
 Spec = SourceSpec | TransformSpec | SinkSpec | SideOutputSpec | DeadLetterSpec
 _OF_PHASES = {"columns", "primary_key", "operation_column"}
 """The options of a source that its phases have too."""
-_NOT_IN_PHASES = (ReceivingSource, PhasedSource)
 
 
 class Components(ComponentFactory):
@@ -162,17 +160,12 @@ class Components(ComponentFactory):
         made = self._create(route, "source", spec.type, spec.options, context, subject, known)
         if made is None or len(self.errors) > count:
             return None
-        if not isinstance(made, ReplayableSource) or isinstance(made, _NOT_IN_PHASES):
-            has_changes = getattr(made.config, "changes", False) is True
+        if not isinstance(made, ReplayableSource) or isinstance(made, PhasedSource):
             self.add_error(
-                (*route, "changes" if has_changes else "type"),
-                f"a source of type {spec.type} cannot be a phase"
-                + (" with changes: true" if has_changes else ""),
+                (*route, "type"), f"a source of type {spec.type} cannot be a phase",
                 code="invalid-option",
-                hint="Read it without hybrid: it reads the rows of the table, then its changes."
-                if has_changes
-                else "Use a source whose records can be read again, such as files.",
-            )
+                hint="Use a source whose records can be read again, such as files.",
+            )  # fmt: skip
             return None
         return made
 

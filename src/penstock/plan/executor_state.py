@@ -11,8 +11,9 @@ from typing import NamedTuple
 from penstock.core.served_state import serves_state
 from penstock.plan.model import Plan, Query
 from penstock.plan.node import Node
-from penstock.sdk import Capability, ReceivingSource
+from penstock.sdk import Capability
 from penstock.sdk.data_frames import DataFrameSource
+from penstock.sdk.phases import receiving_source
 
 
 class ExecutorState(NamedTuple):
@@ -51,7 +52,7 @@ def _content(node: Node, *, in_spark: bool) -> ExecutorState | None:
 
     A transform that is computed once for the whole input keeps no state.
     """
-    if isinstance(node.component, ReceivingSource):
+    if receiving_source(node.component) is not None:
         instead = ", or send the messages to a broker such as Kafka"
         return ExecutorState(node, "received messages", instead, is_served=True)
     if isinstance(node.component, DataFrameSource):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from penstock.plan.graph import upstream
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
-from penstock.sdk import Capability, ReceivingSource
+from penstock.sdk import Capability
 from penstock.sdk.component import Level
+from penstock.sdk.phases import receiving_source
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def _repetitions(sink: Node, above: list[Node]) -> Iterator[str]:
 
 def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
     for node in above:
-        if isinstance(node.component, ReceivingSource):
-            level = node.component.guarantee
+        receiving = receiving_source(node.component)
+        if receiving is not None:
+            level = receiving.guarantee
             yield f"{node.label} receives a message {level}; the guarantee covers the journal"
     for node in (*above, sink):
         if node.on_error == "drop":

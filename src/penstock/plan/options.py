@@ -30,21 +30,22 @@ def components(plan: Plan) -> Iterator[tuple[Node, Component[Any], Route]]:
     """Yields the components of all nodes: their formats and phases, too, each with its route."""
     nodes = [*plan.nodes.values(), *([plan.dead_letter] if plan.dead_letter else [])]
     for node in nodes:
-        for component, route in _components_of(node.component, node.route):
+        for component, route in components_of(node.component, node.route):
             yield node, component, route
 
 
-def _components_of(
+def components_of(
     component: Component[Any], route: Route
 ) -> Iterator[tuple[Component[Any], Route]]:
+    """Yields a component, its format and its phases, each with its route."""
     yield component, route
     if isinstance(component, Source | Sink) and component.format is not None:
         yield component.format, (*route, "format")
     if isinstance(component, PhasedSource):
         for number, phase in enumerate(component.phases):
-            yield from _components_of(phase, (*route, "phases", number))
+            yield from components_of(phase, (*route, "phases", number))
         if component.starts is not None:
-            yield from _components_of(component.starts, (*route, "start_offsets"))
+            yield from components_of(component.starts, (*route, "start_offsets"))
 
 
 def options_of(config: BaseModel, route: Route) -> Iterator[Option]:

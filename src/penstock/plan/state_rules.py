@@ -9,7 +9,7 @@ from penstock.core.location import Location
 from penstock.plan.executor_state import shared_state
 from penstock.plan.model import Plan
 from penstock.plan.node_errors import node_error
-from penstock.sdk.receiving import ReceivingSource
+from penstock.sdk.phases import receiving_source
 from penstock.spec.runtime_models import Runtime
 
 CODE = "object-store-state"
@@ -33,7 +33,7 @@ def executors_write_no_state(plan: Plan) -> Iterator[PlanError]:
     written = [
         f'"{state.node.name}"'
         for state in shared_state(plan)
-        if not isinstance(state.node.component, ReceivingSource)
+        if receiving_source(state.node.component) is None
     ]
     if written:
         yield PlanError(
@@ -50,7 +50,7 @@ def messages_outlive_the_disk(plan: Plan) -> Iterator[PlanError]:
     if plan.location.url is None:
         return
     for node in plan.of("source"):
-        if isinstance(node.source, ReceivingSource):
+        if receiving_source(node.source) is not None:
             problem = (
                 "acknowledges messages when they are in its journal, on the disk of this machine, "
                 "so that the state cannot be in an object store"

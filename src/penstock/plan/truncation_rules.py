@@ -15,10 +15,11 @@ from penstock.plan.graph import stream_sources, upstream
 from penstock.plan.model import Plan
 from penstock.plan.node import Node
 from penstock.plan.node_errors import node_error
-from penstock.sdk import Capability
+from penstock.sdk import Capability, Component
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import TableName, TableSink
 from penstock.sdk.database.config import ServerConfig
+from penstock.sdk.phases import receiving_source
 from penstock.sql.keyed_rows import KeyedRows
 from penstock.transforms.last_rows import TYPE as LAST_ROWS
 
@@ -110,22 +111,22 @@ def _problem_of_sink(node: Node, source: Node, plan: Plan) -> str | None:
 
 def _share_table(first: Node, second: Node) -> bool:
     """Returns whether two nodes may have the same table, by their options."""
-    place = _place(first)
-    if place is None or place != _place(second):
+    parts = [receiving_source(node.component) or node.component for node in (first, second)]
+    place, other_place = map(_place, parts)
+    if place is None or place != other_place:
         return False
-    parts = (first.component, second.component)
     folds = all(part.dialect.folds_names for part in parts if isinstance(part, TableSink))
     # A name without a schema may be in any schema.
     return any(
         all(one == other for one, other in zip(names, others, strict=False))
-        for names in _tables(first, folds=folds)
-        for others in _tables(second, folds=folds)
+        for names in _tables(parts[0], folds=folds)
+        for others in _tables(parts[1], folds=folds)
     )
 
 
-def _place(node: Node) -> Any:
+def _place(component: Component[Any]) -> Any:
     """Returns the database of a source or a sink, or None."""
-    config = node.component.config
+    config = component.config
     if isinstance(config, ServerConfig):
         return fold(config.host), config.port, config.database
     options = config.model_dump(include={"url", "path"})
@@ -133,8 +134,8 @@ def _place(node: Node) -> Any:
     return options.get("url") if path is None else os.path.realpath(path)
 
 
-def _tables(node: Node, *, folds: bool) -> list[list[str]]:
-    """Returns the names of the tables of a node, each with its qualifiers after it."""
-    options = node.component.config.model_dump(include=set(_TABLES))
+def _tables(component: Component[Any], *, folds: bool) -> list[list[str]]:
+    """Returns the names of the tables of a component, each with its qualifiers after it."""
+    options = component.config.model_dump(include=set(_TABLES))
     names = [[*reversed(TableName.parse(table).parts)] for table in options.values() if table]
     return [[*map(fold, name)] for name in names] if folds else names

@@ -8,7 +8,8 @@ from typing import Any
 from penstock.core.errors import PenstockError
 from penstock.core.location import Location
 from penstock.plan.model import Plan
-from penstock.sdk import Component, Sink, Source
+from penstock.plan.options import components_of
+from penstock.sdk import Component
 from penstock.sdk.network.unencrypted import unencrypted_credentials
 from penstock.spec.source_map import Route, locate_error
 
@@ -21,15 +22,10 @@ def unencrypted_connections(plan: Plan) -> Iterator[PenstockError]:
     ]
     if plan.dead_letter is not None:
         parts.append((("dead_letter",), plan.dead_letter.component))
-    for route, component in parts:
-        for warning in _warnings(component):
-            warning.where = locate_error(plan.pipeline.source_map, warning, route)
-            if (warning.where, warning.message) not in found:
-                found.add((warning.where, warning.message))
-                yield warning
-
-
-def _warnings(component: Component[Any]) -> Iterator[PenstockError]:
-    yield from unencrypted_credentials(component.config)
-    if isinstance(component, Source | Sink) and component.format is not None:
-        yield from unencrypted_credentials(component.format.config, "format")
+    for node_route, node_component in parts:
+        for component, route in components_of(node_component, node_route):
+            for warning in unencrypted_credentials(component.config):
+                warning.where = locate_error(plan.pipeline.source_map, warning, route)
+                if (warning.where, warning.message) not in found:
+                    found.add((warning.where, warning.message))
+                    yield warning

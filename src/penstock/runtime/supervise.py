@@ -121,11 +121,21 @@ class Supervisor:
     def _run_streams(self) -> None:
         """Runs the queries of streams, again while their receivers have not caught up."""
         streams = [query for query in self.plan.queries if not query.whole_input]
+        self._await_phases()
         complete = False
         while not complete and self._healthy:
             complete = self._await_backlog()
             if self._healthy:
                 self._run_phase(streams, self.until, closes_windows=self._closes_at_once)
+
+    def _await_phases(self) -> None:
+        """Waits until the last phases of sources are received.
+
+        The phases before end afterwards, so that no record between them is missing.
+        """
+        while self._healthy and not self.receivers.phases_have_begun:
+            self.listener.await_end(POLL_SECONDS)
+            self._tick()
 
     def _await_backlog(self) -> bool:
         """Waits for the backlog of receivers, if the run ends when it has caught up.

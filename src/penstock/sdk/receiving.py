@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from penstock.core.errors import StateError
+from penstock.core.files.durable import replace_durably
 from penstock.core.units import ByteSize, PositiveDuration
 from penstock.journal import RECEIVED, REJECTED_SIZE, Bounds, Journal, JournalReader
 from penstock.journal.chunks import ReadChunks
@@ -26,6 +27,7 @@ from penstock.sdk.retained_log import RetainedLog
 from penstock.sdk.source import Offset
 
 ORIGIN = "journal"
+_BEGUN = "begun"
 
 
 class JournalOptions(Config):
@@ -128,6 +130,14 @@ class ReceivingSource(ReplayableSource[R]):
         metadata = [*self.message_metadata_schema(), RECEIVED]
         columns = pa.schema([payload, *metadata, REJECTED_SIZE])
         return Journal(self.directory, columns, bounds)
+
+    def record_beginning(self) -> None:
+        """Records durably that messages are received. Called when `journal.ready` is set."""
+        replace_durably(self.directory / _BEGUN, "")
+
+    def has_begun(self) -> bool:
+        """Returns whether messages were received in this or in an earlier run."""
+        return (self.directory / _BEGUN).exists()
 
     def lost(self) -> int:
         """Returns the number of messages lost since the journal was created."""

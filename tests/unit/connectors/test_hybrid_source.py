@@ -209,15 +209,27 @@ def test_columns_come_from_the_phases(make: Make, put: Callable[..., None]) -> N
             {"invalid-option": "a source of type hybrid cannot be a phase"},
         ),
         (
-            (OLD, "{type: http, listen: 127.0.0.1:0}"),
-            SCHEMA,
-            {"invalid-option": "a source of type http cannot be a phase"},
-        ),
-        (
-            (OLD, "{type: postgres, url: 'postgresql://h/d', table: t, changes: true}"),
+            ("{type: http, listen: 127.0.0.1:0}", NEW),
             SCHEMA,
             {
-                "invalid-option": "a source of type postgres cannot be a phase with changes: true",
+                "unbounded-phase": 'phase 1 of "orders" does not end; only the last phase may be '
+                "unbounded",
+            },
+        ),
+        (
+            ("{type: postgres, url: 'postgresql://h/d', table: t, changes: true}", NEW),
+            SCHEMA,
+            {
+                "unbounded-phase": 'phase 1 of "orders" does not end; only the last phase may be '
+                "unbounded",
+            },
+        ),
+        (
+            (OLD, "{type: http, listen: 127.0.0.1:0}"),
+            f"{SCHEMA}\nskip_last: true",
+            {
+                "invalid-option": "skip_last requires a last phase that keeps its records, and "
+                "this one receives messages",
             },
         ),
         ((OLD, "{path: x}"), SCHEMA, {"missing-option": 'phase 2 of "orders" needs "type"'}),

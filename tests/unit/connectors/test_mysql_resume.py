@@ -16,7 +16,7 @@ from penstock.connectors.mysql.changes.positions import LogFile, LogPlace
 from penstock.connectors.mysql.changes.received import Journaled, Received
 from penstock.connectors.mysql.changes.resume import Stored, start_of
 from penstock.journal import Bounds, Journal, JournalReader, Message
-from penstock.sdk.database.changes import Confirmed, LostChanges
+from penstock.sdk.database.changes import Confirmed, LostChanges, Progress
 
 FIRST = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 READ = LogFile("bin.000007", 1, 50)
@@ -33,7 +33,9 @@ def server(executed: str, id_: int = 2) -> Any:
 
 def stored(directory: Path, place: LogPlace) -> Stored:
     Confirmed(directory).reset(place.file.at(500), str(place))
-    return Stored(Confirmed(directory), JournalReader(directory), from_start=False)
+    reader = JournalReader(directory)
+    progress = Progress.read(reader) or Progress()
+    return Stored(Confirmed(directory), reader, progress, from_start=False)
 
 
 def test_a_server_with_all_transactions_is_read_after_them(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ class Handover(Config):
 class HybridSourceConfig(Config):
     phases: list[dict[str, Any]] = Field(min_length=2)
     """The sources in the order in which they are read, each with its `type`, its options and its
-    `format`. All but the last must end."""
+    `format`. All but the last must end; a source that receives messages or changes never ends."""
     handover: Handover | None = None
     """The position at which the last phase starts: after the last record of each partition in the
     bounded phases. The last phase must be `kafka` with one topic.
@@ -37,7 +37,8 @@ class HybridSourceConfig(Config):
     """The columns without `schema`: those of `all` phases, which must be the same, or those of the
     `last` phase, whose types the other phases then have."""
     skip_last: bool = False
-    """Ends after the bounded phases, and does not read the last one."""
+    """Ends after the bounded phases, and does not read the last one, which must keep its
+    records."""
 
     @model_validator(mode="after")
     def _check_start(self) -> Self:

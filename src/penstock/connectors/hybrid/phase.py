@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from penstock.sdk import PAYLOAD, Capability, Operation, Read, ReplayableSource
 from penstock.sdk.decoding import decode_payloads
+from penstock.sdk.phases import PhasedSource
 from penstock.sdk.record import BadRecord
 
 ORIGIN = "origin"
@@ -26,26 +26,18 @@ def has_places(source: ReplayableSource[Any]) -> bool:
 
 
 class Phase:
-    """The rows of the source of a phase.
+    """The rows of the source of a phase, in the columns of its node.
 
-    `columns` are those of the node. With `operation` the node has an operation column of this
-    name. Rows of a source without it are inserts. Origins begin with the `number` of the phase.
+    Of a node with an operation column, rows of a source without it are inserts. Origins begin with
+    the `number` of the phase, counted from 1.
     """
 
-    def __init__(
-        self,
-        source: ReplayableSource[Any],
-        number: int,
-        columns: pa.Schema,
-        operation: str | None,
-        primary_key: tuple[str, ...],
-    ) -> None:
-        self.source = copy.copy(source)
-        self._number, self._columns = number, columns
-        self._operation = operation if not source.adds_operations() else None
-        if self._operation is not None:
-            columns = columns.remove(columns.get_field_index(self._operation))
-        self.source.columns, self.source.primary_key = columns, primary_key
+    def __init__(self, node: PhasedSource[Any], number: int) -> None:
+        assert node.columns is not None
+        self.source = node.planned(node.phases[number - 1])
+        self._number, self._columns = number, node.columns
+        adds = node.adds_operations() and not self.source.adds_operations()
+        self._operation = node.operation_column if adds else None
 
     def rows(self, partition: Any, read: Read, metadata: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a partition, as `ReplayableSource.read` for a source of rows.

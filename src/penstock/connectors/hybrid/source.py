@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from penstock.connectors.hybrid.bounds import Bounds, check_columns, last_positions, load_bounds
-from penstock.connectors.hybrid.config import Handover, HybridSourceConfig
+from penstock.connectors.hybrid.bounds import Bounds, check_columns, load_bounds
+from penstock.connectors.hybrid.config import HybridSourceConfig
+from penstock.connectors.hybrid.finding import find_bounds
 from penstock.connectors.hybrid.phase import PLACES, Phase, has_places
-from penstock.core.errors import OptionError, PlanError
-from penstock.sdk import Capability, Offset, Read, ReplayableSource
+from penstock.core.errors import OptionError, PlanError, Transient
+from penstock.sdk import Capability, Offset, Read, ReceivingSource, ReplayableSource
 from penstock.sdk.phases import PhasedSource, PositionedSource
 
 
@@ -36,9 +37,15 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
     its options select then. With `handover` the last phase starts after the records that the
     bounded phases have: no record is missing and none is read twice.
 
-    If a phase has changes, as with the format `debezium_json`, the rows of other phases are
-    inserts. In a dead letter the name of the origin begins with the number of the phase: `1:` for
-    the first one.
+    A last phase that receives messages or changes, as `postgres` with `changes: true` or `mqtt`, is
+    received before the ends of the bounded phases are found, so that no record between the two is
+    missing. A change that the bounded phases have already is read again: write the rows by their
+    primary key. The journal of the phase is filled while the bounded phases are read. A full
+    journal applies backpressure, as the source of the phase does.
+
+    If a phase has changes, as with the format `debezium_json` or `changes: true`, the rows of other
+    phases are inserts. In a dead letter the name of the origin begins with the number of the phase:
+    `1:` for the first one.
 
     ```yaml
     type: hybrid
@@ -62,6 +69,8 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         }
     )
     _known_bounds: Bounds | None = None
+    _awaits_receiver = True
+    """Whether the bounds are found once the last phase is received, if it receives messages."""
 
     def phase_options(self) -> Sequence[Mapping[str, Any]]:
         return self.config.phases
@@ -79,10 +88,12 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         self.has_complete_changes = all(
             phase.completes_changes() or not phase.adds_operations() for phase in phases
         )
+        self.truncates = any(phase.truncates for phase in phases)
         self.declares_primary_key = any(phase.declares_primary_key for phase in phases)
 
     def with_state(self, state: Path) -> Self:
         new = super().with_state(state)
+        new._awaits_receiver = False  # it writes to the state of the pipeline
         new.set_phases(
             [
                 phase.with_state(new.phase_state(number) or state)
@@ -104,6 +115,12 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return str(len(self.phases))
 
     def validate(self) -> None:
+        if self.config.skip_last and isinstance(self.phases[-1], ReceivingSource):
+            raise OptionError.of(
+                "skip_last", message="skip_last requires a last phase that keeps its records, and "
+                "this one receives messages",
+                hint="Remove skip_last, or the last phase.",
+            )  # fmt: skip
         handover = self.config.handover
         option = "start_offsets" if self.config.start_offsets is not None else "handover"
         if handover is None and option == "handover":
@@ -173,7 +190,10 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return any(phase.reads_once() for phase in self.phases)
 
     def initial_offset(self) -> Offset:
-        return dict(self._bounds.starts)
+        starts, last = dict(self._bounds.starts), self.phases[-1]
+        # A journal begins after the messages that all queries have written.
+        begin = {self._last: last.initial_offset()} if isinstance(last, ReceivingSource) else {}
+        return {**starts, **begin}
 
     def latest_offset(self, start: Offset) -> Offset:
         latest = start[self._last]
@@ -186,6 +206,17 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
             if start[number] != end[number]:
                 return {**start, number: phase.limit_batch(start[number], end[number])}
         return end
+
+    def begins_truncated(self, start: Offset, end: Offset) -> bool:
+        return self.phases[-1].begins_truncated(start[self._last], end[self._last])
+
+    def schema_change(self, start: Offset, end: Offset) -> Offset | None:
+        last = self.planned(self.phases[-1])
+        change = last.schema_change(start[self._last], end[self._last])
+        return None if change is None else {**end, self._last: change}
+
+    def changed_columns(self) -> pa.Schema | None:
+        return self.planned(self.phases[-1]).changed_columns()
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[PhasePartition]:
         return [
@@ -236,9 +267,7 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return ((str(number), phase) for number, phase in enumerate(self.phases, 1))
 
     def _phase(self, number: int) -> Phase:
-        assert self.columns is not None
-        operation = self.operation_column if self.carries_operations else None
-        return Phase(self.phases[number - 1], number, self.columns, operation, self.primary_key)
+        return Phase(self, number)
 
     def _metadata_types(self) -> pa.Schema:
         known = self.metadata_schema()
@@ -256,54 +285,14 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return self._known_bounds
 
     def _find_bounds(self) -> Bounds:
-        """Returns the bounds now. The last phase starts before the end of the others is known, so
-        that no record between the two is missing."""
-        starts = {number: phase.initial_offset() for number, phase in self._numbered()}
-        ends = {
-            number: phase.latest_offset(starts[number])
-            for number, phase in self._numbered()
-            if number != self._last
-        }
-        handover = self.config.handover
-        if handover is not None:
-            last = self.phases[-1]
-            assert isinstance(last, PositionedSource)
-            positions = last_positions(self._bounded_rows(starts, ends, handover), handover)
-            starts[self._last] = last.offset_after(positions)
-        elif self.starts is not None:
-            last, positions = self.phases[-1], self._start_positions(self.starts)
-            assert isinstance(last, PositionedSource)
-            if positions:
-                starts[self._last] = last.offset_after(positions)
-        return Bounds(starts, ends)
-
-    def _start_positions(self, source: ReplayableSource[Any]) -> dict[int, int]:
-        """Returns the last record before the start of each partition of the last phase."""
-        source.columns = source.columns or source.infer_schema()
-        assert source.columns is not None
-        names = Handover(partition="partition", offset="offset")
-        check_columns(names, source.columns)
-        start = source.initial_offset()
-        batches = (
-            rows
-            for partition in source.partitions(start, source.latest_offset(start))
-            for rows in source.read(partition, Read(frozenset({"partition", "offset"})))
-        )
-        return {number: offset - 1 for number, offset in last_positions(batches, names).items()}
-
-    def _bounded_rows(
-        self, starts: Mapping[str, Offset], ends: Mapping[str, Offset], handover: Handover
-    ) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of the bounded phases, with the columns of `handover`."""
-        assert self.columns is not None
-        check_columns(handover, self.columns)
-        columns = frozenset({handover.partition, handover.offset})
-        for number, source in self._numbered():
-            if number not in ends or starts[number] == ends[number]:
-                continue
-            for partition in source.partitions(starts[number], ends[number]):
-                read = Read(columns, isolated=True)
-                yield from self._phase(int(number)).rows(partition, read, pa.schema([]))
+        if self._awaits_receiver:
+            receiving = self.receiving_phase()
+            if receiving is not None and not receiving.has_begun():
+                raise Transient(
+                    f'the last phase of "{self.context.node}" is not received yet',
+                    code="not-received", hint="Run the pipeline: its receiver begins then.",
+                )  # fmt: skip
+        return find_bounds(self, self.config.handover)
 
 
 def _number(origin: str) -> int:

@@ -13,6 +13,7 @@ from penstock.engine.spark_session.shared_paths import shares_state
 from penstock.journal.chunks import Chunk
 from penstock.journal.reader import read_chunks
 from penstock.sdk import ReceivingSource, Source
+from penstock.sdk.phases import PhasedSource, receiving_source
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class ServedJournal:
 
 def serve_journal(source: Source[Any]) -> None:
     """Makes the tasks of a source read its journal by the driver, if the source has one."""
-    if isinstance(source, ReceivingSource) and source.context.state is not None:
-        driver = served(source.directory)
+    receiving = receiving_source(source)
+    if receiving is not None and receiving.context.state is not None:
+        driver = served(receiving.directory)
         if driver is not None:
+            assert isinstance(source, ReceivingSource | PhasedSource)
             source.chunks_of = ServedJournal(driver)

@@ -68,15 +68,20 @@ async def _receive(sources: Sequence[ReceivingSource[Any]]) -> None:
         journals = [stack.enter_context(source.journal()) for source in sources]
         ready = [journal.ready for journal in journals]
         caught_up = [journal.caught_up for journal in journals]
-        for events, line in ((ready, READY), (caught_up, CAUGHT_UP)):
-            threading.Thread(target=_report, args=(events, line), daemon=True).start()
+        for arguments in ((ready, READY, sources), (caught_up, CAUGHT_UP)):
+            threading.Thread(target=_report, args=arguments, daemon=True).start()
         received = sources[0].receive_shared(list(zip(sources, journals, strict=True)))
         await await_first(received, ended)
 
 
-def _report(events: Sequence[threading.Event], line: str) -> None:
+def _report(
+    events: Sequence[threading.Event], line: str, begun: Sequence[ReceivingSource[Any]] = ()
+) -> None:
+    """Prints a line after all events, and records the beginning of sources before."""
     for event in events:
         event.wait()
+    for source in begun:
+        source.record_beginning()
     print(line, flush=True)
 
 

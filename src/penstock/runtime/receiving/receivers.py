@@ -28,6 +28,7 @@ from penstock.runtime.receiving.receiver_process import CAUGHT_UP, LOG, READY
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.files import writing
 from penstock.sdk import ReceivingSource
+from penstock.sdk.phases import PhasedSource, receiving_source
 from penstock.sdk.retained_log import RetainedLog
 from penstock.spec.runtime_models import Restart
 
@@ -47,6 +48,11 @@ class Receivers:
 
     def __init__(self, plan: Plan, policy: Restart, metrics: Metrics, log: Log) -> None:
         self._receivers = {}
+        self._phases = [
+            phase for node in plan.of("source")
+            if isinstance(node.source, PhasedSource)
+            and (phase := receiving_source(node.source)) is not None
+        ]  # fmt: skip
         for first, *others in _groups(plan):
             execution = metrics.receivers.setdefault(first.name, Execution())
             metrics.receivers.update(dict.fromkeys((node.name for node in others), execution))
@@ -65,6 +71,11 @@ class Receivers:
             error = receiver.poll()
             if error is not None:
                 yield name, error
+
+    @property
+    def phases_have_begun(self) -> bool:
+        """Whether each last phase of a source is received: the phases before it may be read."""
+        return all(phase.has_begun() for phase in self._phases)
 
     @property
     def caught_up(self) -> bool:
@@ -106,16 +117,18 @@ def _groups(plan: Plan) -> Iterable[list[Node]]:
     """Returns the receiving sources that share a receiver."""
     groups: dict[tuple[str, str], list[Node]] = {}
     for node in plan.of("source"):
-        if isinstance(node.source, ReceivingSource):
-            shared = node.source.shared_receiver()
+        source = receiving_source(node.source)
+        if source is not None:
+            shared = source.shared_receiver()
             key = ("source", node.name) if shared is None else ("shared", shared)
             groups.setdefault(key, []).append(node)
     return groups.values()
 
 
 def _source(node: Node) -> ReceivingSource[Any]:
-    assert isinstance(node.source, ReceivingSource)
-    return node.source
+    source = receiving_source(node.source)
+    assert source is not None
+    return source
 
 
 class Receiver:

@@ -252,7 +252,9 @@ class StateDirectory:
         names = sorted(path.name for path in self.checkpoints.glob("*"))
         if names:
             parts.append(f"offsets and open windows of {', '.join(names)}")
-        journals = sorted(path.parent.name for path in self.root.glob("nodes/*/journal"))
+        nodes = self.root / "nodes"
+        found = [*nodes.glob("*/journal"), *nodes.glob("*/phases/*/journal")]
+        journals = sorted(path.relative_to(nodes).parts[0] for path in found)
         if journals:
             parts.append(f"received messages not yet written of {', '.join(journals)}")
         backfills = sorted(path.parent.name for path in self.root.glob("backfill/*/range.json"))

@@ -31,7 +31,6 @@ from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.database.changes import (
     ChangesSource,
     Confirmed,
-    Progress,
     measure_logs,
     metadata_of,
 )
@@ -93,7 +92,7 @@ class MongodbChangesSource(ChangesSource[MongodbSourceConfig]):
             confirmed.raise_to(position_of_token(stream.token), text)
         collection = MongodbCollection(
             client, self.config, journal=journal, confirmed=confirmed,
-            progress=Progress.read(self._reader) or Progress(),
+            progress=self.progress(),
             max_journal_size=self.config.journal.max_size,
         )  # fmt: skip
         collection.reached = after or stream.token

@@ -31,22 +31,19 @@ _LOGGED = "SELECT @@gtid_binlog_state, @@gtid_slave_pos"
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored place of a table and its journal. With `is_new` nothing was read before.
+    """The stored place of a table, its journal and its progress. With `is_new` nothing was read.
 
     With `from_start` a new table is read from the start of the log.
     """
 
     confirmed: Confirmed
     reader: JournalReader
+    progress: Progress
     from_start: bool
 
     @property
     def is_new(self) -> bool:
         return not self.confirmed.position
-
-    @cached_property
-    def progress(self) -> Progress:
-        return Progress.read(self.reader) or Progress()
 
     @property
     def place(self) -> LogPlace:

@@ -116,7 +116,8 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
         Requirements(self.table, self.primary_key).check(connection)
         # Of a log with a loss, the changes that remain are read.
         remains = self._reader.end() > 0 and self.config.on_data_loss == "continue"
-        return Stored(Confirmed(self.directory), self._reader, from_start=remains)
+        confirmed = Confirmed(self.directory)
+        return Stored(confirmed, self._reader, self.progress(), from_start=remains)
 
     def receiver_of_table(
         self, journal: Journal, connection: MysqlConnection, lookup: MysqlConnection,

@@ -24,7 +24,6 @@ from penstock.core.files.durable import replace_durably
 from penstock.sdk import Journal, ReceivingSource
 from penstock.sdk.database.changes import (
     Confirmed,
-    Progress,
     TableChangesSource,
     measure_logs,
     metadata_of,
@@ -127,10 +126,12 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         self, journal: Journal, connection: PostgresConnection, lookup: PostgresConnection
     ) -> PostgresTable:
         """Returns the receiver of the table, once its slot and its publication exist."""
-        replication, progress = self._replication(self.primary_key), Progress.read(self._reader)
+        replication = self._replication(self.primary_key)
         replication.check(connection)
         confirmed = Confirmed(self.directory)
-        resumes = progress is not None and confirmed.position > 0
+        # A snapshot that has no rows yet is read again, also from a new slot.
+        has_read = self._reader.end() > 0 or not self.config.snapshot
+        resumes = has_read and confirmed.position > 0
         number = self._number_of_table(replication, connection, resumes=resumes)
         replication.create(
             connection, confirmed, resumes=resumes, replaces=self.config.on_data_loss != "fail"
@@ -139,7 +140,7 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
             replication, replication.resolve_table(connection), connection, lookup,
             number=number,
             before_updates=self.config.before_updates, journal=journal,
-            progress=progress or Progress(), confirmed=confirmed,
+            progress=self.progress(), confirmed=confirmed,
             max_journal_size=self.config.journal.max_size, schemas=self.schema_writer(),
             truncations=self.truncation_writer(),
         )  # fmt: skip

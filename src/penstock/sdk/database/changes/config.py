@@ -13,7 +13,9 @@ from penstock.sdk.receiving import ReceivingConfig
 
 
 class ChangesOptions(ReceivingConfig):
-    of_changes: ClassVar[tuple[str, ...]] = ("on_data_loss", "journal", "max_message_size")
+    of_changes: ClassVar[tuple[str, ...]] = (
+        "snapshot", "on_data_loss", "journal", "max_message_size"
+    )  # fmt: skip
     """The options that require `changes`."""
     of_rows: ClassVar[tuple[str, ...]] = ("cursor_columns", "watch", "interval", "min_age")
     """The options that `changes` excludes."""
@@ -21,6 +23,9 @@ class ChangesOptions(ReceivingConfig):
     changes: bool = False
     """Reads all rows, then their inserts, updates and deletes from the log of the server. The run
     does not end."""
+    snapshot: bool = True
+    """Reads all rows before the changes. Without it the changes since the first start of the
+    pipeline are read, as in the last phase of `hybrid`, after rows from elsewhere."""
     on_data_loss: Literal["fail", "continue", "snapshot"] = "fail"
     """The action when the server has removed changes before they were read. `continue` reads the
     changes that remain. `snapshot` reads all rows again, then their changes; rows that were deleted

@@ -16,7 +16,7 @@ from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.database.changes.config import ChangesOptions
 from penstock.sdk.database.changes.loss import LostChanges, loss_message, loss_payload
 from penstock.sdk.database.changes.measuring import RetainedLogFile
-from penstock.sdk.database.changes.progress import PROGRESS, Confirmed, Progress
+from penstock.sdk.database.changes.progress import DONE, PROGRESS, Confirmed, Progress
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN, ReceivingSource
 from penstock.sdk.record import Read
@@ -108,12 +108,17 @@ class ChangesSource(ReceivingSource[C]):
                 hint="Set on_data_loss: snapshot to read the rows again, or continue to read the "
                 f"changes that remain. {loss.hint or ''}".strip(),
             ) from loss  # fmt: skip
-        known = Progress.read(self._reader) or Progress()
+        known = self.progress()
         progress = Progress(chunk="" if policy == "snapshot" else known.chunk)
         metadata = {"lsn": "", "snapshot": False, **progress._asdict()}
         await journal.append([Message(loss_payload(loss.message), metadata)])
         end = loss.end if policy == "continue" else None
         Confirmed(self.directory).reset(*(end or ()))
+
+    def progress(self) -> Progress:
+        """Returns the progress of the journal, which is complete without `snapshot`."""
+        first = Progress() if self.config.snapshot else Progress(chunk=DONE)
+        return Progress.read(self._reader) or first
 
     def retained(self) -> RetainedLog | None:
         return RetainedLogFile(self.directory).read()
