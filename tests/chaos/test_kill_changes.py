@@ -29,6 +29,7 @@ def test_copies_are_equal(
     tmp_path: Path, postgres: Postgres, mariadb: MariaDb, clickhouse: ClickHouse,
     penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
+    """The rows of one table are read before its changes, without a snapshot."""
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     receivers: list[Receiver] = []
     start = Receiver._start
@@ -39,7 +40,7 @@ def test_copies_are_equal(
 
     monkeypatch.setattr(Receiver, "_start", start_and_remember)
     servers = {"postgres": postgres, "mariadb": mariadb, "clickhouse": clickhouse}
-    all_copies = create(tmp_path, servers, rows=2000)
+    all_copies = create(tmp_path, servers, rows=2000, phased=["mariadb"])
     file = tmp_path / "pipeline.yaml"
     with workloads(all_copies, 3000, parts=3, keys=6000, seed=7) as running:
         for moment in (BETWEEN_SINKS, WITHIN_A_SCHEMA_CHANGE):

@@ -63,6 +63,22 @@ def source(options: dict[str, Any], **more: Any) -> PostgresSource:
     return made
 
 
+def test_unread_rows_after_a_lost_connection(db: Any, options: dict[str, Any]) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("INSERT INTO t SELECT generate_series(1, 5)")
+    made = source(options)
+    with closing(made):
+        start = made.initial_offset()
+        end = made.latest_offset(start)
+        assert made.lag(start, end) == 5
+        assert made._open is not None
+        pid = made._open.query("SELECT pg_backend_pid()")[0][0]
+        db.execute("SELECT pg_terminate_backend(%s)", (int(pid),))
+        with pytest.raises(Transient):
+            made.lag(start, end)
+        assert made.lag(start, end) == 5
+
+
 TYPES = """
 CREATE TYPE mood AS ENUM ('glad', 'so "so"');
 CREATE DOMAIN cents AS numeric(12, 2);

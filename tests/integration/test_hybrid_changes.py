@@ -16,6 +16,7 @@ import pytest
 from pipelines import Workspace
 
 from penstock.runtime.handle import RunHandle
+from penstock.runtime.receiving.receivers import Receivers
 from servers.postgres import PASSWORD, USER, Postgres
 from servers.server import free_port
 
@@ -143,9 +144,19 @@ def test_a_truncation_after_the_lake(
 
 
 def test_rows_before_the_slot_exists(
-    workspace: Workspace, postgres: Postgres, schema: str, db: Any
+    workspace: Workspace, postgres: Postgres, schema: str, db: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slot waits for a transaction. Rows that are committed meanwhile are not in its log."""
+    """The slot waits for a transaction. Rows that are committed meanwhile are not in its log.
+
+    The run looks for the beginning of the receiver meanwhile, and reads no rows.
+    """
+    looks: list[bool] = []
+
+    def phases_have_begun(receivers: Receivers) -> bool:
+        looks.append(all(phase.has_begun() for phase in receivers._phases))
+        return looks[-1]
+
+    monkeypatch.setattr(Receivers, "phases_have_begun", property(phases_have_begun))
     text = TABLE.format(url=postgres.login["url"], user=USER, schema=schema)
     db.execute("INSERT INTO orders SELECT n, 'Oslo' FROM generate_series(1, 5) AS n")
     slot = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s"
@@ -154,6 +165,8 @@ def test_rows_before_the_slot_exists(
         other.execute("INSERT INTO orders VALUES (100, 'open')")
         handle = workspace.start(text)
         until(handle, lambda: db.execute(slot, (schema,)).fetchall() != [])
+        seen = len(looks)
+        until(handle, lambda: len(looks) > seen + 1 or copied(workspace) != [])
         db.execute("INSERT INTO orders VALUES (6, 'Rome')")
         db.execute("UPDATE orders SET city = 'Rome' WHERE id = 1")
     until(handle, lambda: copied(workspace) == orders(db))

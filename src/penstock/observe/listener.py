@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.errors import ConnectError
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import QueryProgress
 from penstock.plan.model import Plan
@@ -119,7 +121,9 @@ class Listener(StreamingQueryListener):
             flow.batch_seconds = seconds
         source = self.plan.nodes[name].source
         if isinstance(source, ReplayableSource) and end is not None and latest is not None:
-            unread = source.lag(end, latest)
+            unread = None
+            with suppress(ConnectError):  # a source that fails here fails in its query, too
+                unread = source.lag(end, latest)
             if unread is not None:
                 flow.measure(query, unread, source.lag_unit)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from penstock.core.errors import ConnectError
 from penstock.core.log import Log
@@ -47,7 +48,10 @@ class Acknowledger:
                     self._acknowledged[name] = offset
 
     def pending(self) -> dict[str, int]:
-        """Returns the records of each source in batches that not all queries have committed."""
+        """Returns the records of each source in batches that not all queries have committed.
+
+        A source that cannot be reached has 0.
+        """
         counts = dict.fromkeys(self._sources, 0)
         for query in {query for queries in self._readers.values() for query in queries}:
             committed, planned = self._state.committed(query), self._state.planned(query)
@@ -58,8 +62,9 @@ class Acknowledger:
                 starts = StartOffsets(self._state.checkpoint(query)).read()
             ends = batch_offsets(self._state, query, planned)
             for name in starts.keys() & ends.keys() & counts.keys():
-                lag = self._sources[name].lag(starts[name], ends[name])
-                counts[name] = max(counts[name], lag or 0)
+                with suppress(ConnectError):
+                    lag = self._sources[name].lag(starts[name], ends[name])
+                    counts[name] = max(counts[name], lag or 0)
         return counts
 
     def close(self) -> None:

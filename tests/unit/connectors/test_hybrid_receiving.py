@@ -14,7 +14,10 @@ from penstock.connectors.hybrid import HybridSource
 from penstock.core.errors import Transient, flatten_errors
 from penstock.core.log import Silent
 from penstock.deploy.kubernetes.listeners import listeners
+from penstock.engine.sources import served_journal
+from penstock.engine.sources.served_journal import serve_journal
 from penstock.journal import Message
+from penstock.journal.reader import read_chunks
 from penstock.observe.metrics import Metrics
 from penstock.plan.executor_state import shared_state
 from penstock.plan.guarantee import guarantee
@@ -135,6 +138,24 @@ def test_a_journal_begins_after_the_messages_that_were_written(make: Make) -> No
     again = source_of(make()).initial_offset()
     assert again["1"] == start["1"] and 0 < again["2"]["position"] <= 4
     assert source.lag({**end, "2": {"position": 1}}, end) == 3
+
+
+def test_tasks_on_other_machines_read_the_journal_by_the_driver(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, asked = source_of(make()), list[tuple[Path, int, int]]()
+    receiving = receive(source, b'{"id":4}')
+
+    class Driver:
+        def __call__(self, directory: Path, start: int, end: int) -> Any:
+            asked.append((directory, start, end))
+            return read_chunks(directory, start, end)
+
+    monkeypatch.setattr(served_journal, "served", lambda directory: Driver())
+    monkeypatch.setattr(served_journal, "ServedJournal", lambda driver: driver)
+    serve_journal(source)
+    assert read(source, source.initial_offset())[-1] == [(4, None)]
+    assert asked == [(receiving.directory, 0, 1)]
 
 
 def test_a_preview_has_the_bounded_phases(make: Make, tmp_path: Path) -> None:

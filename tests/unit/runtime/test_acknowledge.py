@@ -49,7 +49,11 @@ class Run:
 
     def commit(self, query: str, number: int, rows: int) -> None:
         """Writes a batch that ends after some rows to the logs of a query."""
-        for log in ("offsets", "commits"):
+        self.plan_batch(query, number, rows, "commits")
+
+    def plan_batch(self, query: str, number: int, rows: int, *logs: str) -> None:
+        """Writes a batch that ends after some rows to the log of offsets, and to other logs."""
+        for log in ("offsets", *logs):
             path = self.state.checkpoint(query) / log / str(number)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f'v2\n{{}}\nnumbers:{{"rows": {rows}, "row": 0, "time": 0}}')
@@ -108,6 +112,21 @@ def test_the_backlog_is_that_of_the_query_that_is_behind(run: Run) -> None:
     run.commit(run.first, 0, 90)
     run.commit(run.second, 0, 60)
     assert count_backlog(run.plan, run.state) == 40
+
+
+def test_an_unreachable_source_does_not_end_the_run(run: Run) -> None:
+    """Its batch may still be computed, and its rows are counted by a query of a database."""
+    source: Any = run.plan.nodes["numbers"].source
+
+    def lag(current: Any, latest: Any) -> int:
+        raise Transient("lost the connection")
+
+    for query in (run.first, run.second):
+        run.commit(query, 0, 10)
+        run.plan_batch(query, 1, 30)
+    assert run.acknowledger.pending() == {"numbers": 20}
+    source.lag = lag
+    assert run.acknowledger.pending() == {"numbers": 0}
 
 
 class Outage(LocalStorage):

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import Permanent
+from penstock.core.errors import Permanent, Transient
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
@@ -182,8 +182,12 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
             return 0 if current == latest else None
         end = decode(latest["after"])
         assert end is not None
-        ((count,),) = self._connection.query(*self._cursor.count(decode(current["after"]), end))
-        self._connection.rollback()
+        try:
+            ((count,),) = self._connection.query(*self._cursor.count(decode(current["after"]), end))
+            self._connection.rollback()
+        except Transient:
+            self.close()  # the next call has another connection
+            raise
         return int(count)
 
     def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
