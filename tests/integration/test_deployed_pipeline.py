@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from command_line import CommandLine
-from servers.kubernetes import TOKEN, Kubernetes, pod_command
+from servers.kubernetes import TOKEN, Kubernetes, image_environment, pod_command
 from servers.process import Process
 from servers.server import free_port
 
@@ -28,6 +28,19 @@ transforms:
 sinks:
   out: {type: files, from: totals, path: DIRECTORY/out, format: json}
 """
+WINDOWS = """\
+name: totals
+sources:
+  in: {type: files, path: DIRECTORY/in.json, format: json, schema: "k STRING, at TIMESTAMP",
+       watermark: {column: at, delay: 1s}}
+transforms:
+  totals:
+    type: sql
+    sql: SELECT window.start AS at, k, count(*) AS n FROM in GROUP BY window(at, '1 minute'), k
+sinks:
+  out: {type: files, from: totals, path: DIRECTORY/out, format: json}
+"""
+"""Pipeline whose executors would need a shared state."""
 ROWS = 300
 BAD = range(0, ROWS, 30)
 
@@ -57,13 +70,18 @@ class Deployment:
             (directory / file).write_text(text.replace(*replaced) if replaced else text)
 
 
+def deploy(directory: Path, pipeline: str, executors: int) -> Deployment:
+    """Returns the deployment of a pipeline, whose data are in the directory."""
+    (directory / "totals.yaml").write_text(pipeline.replace("DIRECTORY", str(directory)))
+    command = ["deploy", "k8s", "totals.yaml", "--image", "penstock:made-up"]
+    done = CommandLine()(directory, *command, "--executors", f"{executors}", "--memory", "512m")
+    assert done.returncode == 0, done.stderr
+    return Deployment(directory, done.stdout)
+
+
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
-    (tmp_path / "totals.yaml").write_text(PIPELINE.replace("DIRECTORY", str(tmp_path)))
-    command = ["deploy", "k8s", "totals.yaml", "--image", "penstock:made-up"]
-    done = CommandLine()(tmp_path, *command, "--executors", "1", "--memory", "512m")
-    assert done.returncode == 0, done.stderr
-    return Deployment(tmp_path, done.stdout)
+    return deploy(tmp_path, PIPELINE, 1)
 
 
 @pytest.fixture
@@ -99,7 +117,7 @@ def test_a_deployed_pipeline(
     log = (tmp_path / "pipeline" / "log").read_text()
     assert code == 0, log
     assert kubernetes.denied() == []
-    rows = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl") for line in path.open()]
+    rows = written(tmp_path)
     good = [number for number in range(ROWS) if number not in BAD]
     counts = Counter(f"k{number % 3}" for number in good)
     totals = {key: sum(n for n in good if f"k{n % 3}" == key) for key in counts}
@@ -108,3 +126,30 @@ def test_a_deployed_pipeline(
     letters = (tmp_path / "state" / "totals" / "dead_letters").glob("**/*.arrow")
     assert list(letters)
     assert [each["metadata"]["name"] for each in kubernetes.pods("default")] == ["totals-0"]
+
+
+def test_one_pod_runs_a_window_without_executors(tmp_path: Path) -> None:
+    deployment = deploy(tmp_path, WINDOWS, 0)
+    minutes = [f"2026-01-01T00:0{number % 3}:00Z" for number in range(ROWS)]
+    lines = [json.dumps({"k": "a", "at": minute}) for minute in minutes]
+    (tmp_path / "in.json").write_text("\n".join(lines) + "\n")
+    deployment.write("totals-files", tmp_path / "pipeline")
+    deployment.write("totals-settings", tmp_path / "penstock")
+    entry = [sys.executable, "-m", "penstock.deploy.image.entrypoint"]
+    log = tmp_path / "pipeline" / "log"
+    driver = Process([*entry, *deployment.container()["args"]], log, image_environment())
+    try:
+        code = driver.wait(240)
+    finally:
+        driver.kill()
+    assert code == 0, log.read_text()
+    assert Counter(row["at"] for row in written(tmp_path)) == Counter(set(minutes))
+    assert {row["n"] for row in written(tmp_path)} == {ROWS // 3}
+    assert list((tmp_path / "state" / "totals").glob("checkpoints/totals/state/0/0/*"))
+
+
+def written(directory: Path) -> list[dict[str, Any]]:
+    """Returns the rows of the sink."""
+    return [
+        json.loads(line) for path in (directory / "out").glob("*.jsonl") for line in path.open()
+    ]

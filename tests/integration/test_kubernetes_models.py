@@ -77,15 +77,26 @@ def unknown_fields(penstock_spark: SparkSession) -> Any:
     return lambda text: list(compiled.apply(text, None))
 
 
-def test_all_fields_are_known(unknown_fields: Any, tmp_path: Path) -> None:
+def write_text(directory: Path, executors: Executors) -> str:
+    """Returns the manifests of the pipeline, whose files it writes."""
     for name, text in {
         "shop.yaml": PIPELINE, "ca.pem": "certificate", "shop.key": "key", "key": "of-the-shop",
     }.items():  # fmt: skip
-        (tmp_path / name).write_text(text)
-    environment = {"PENSTOCK_SECRETS": str(tmp_path)}
-    project = read_project([tmp_path / "shop.yaml"], environment)
-    text = to_yaml(Deployment(project, "shop", "default", "penstock:1", Executors()))
-    documents = text.split("---\n")[1:]
+        (directory / name).write_text(text)
+    environment = {"PENSTOCK_SECRETS": str(directory)}
+    project = read_project([directory / "shop.yaml"], environment)
+    return to_yaml(Deployment(project, "shop", "default", "penstock:1", executors))
+
+
+def test_all_fields_of_one_pod_are_known(unknown_fields: Any, tmp_path: Path) -> None:
+    documents = write_text(tmp_path, Executors(0)).split("---\n")[1:]
+    assert len(documents) == 6
+    for document in documents:
+        assert unknown_fields(document) == [], document
+
+
+def test_all_fields_are_known(unknown_fields: Any, tmp_path: Path) -> None:
+    documents = write_text(tmp_path, Executors()).split("---\n")[1:]
     settings = next(each for each in documents if "name: shop-settings" in each)
     documents.append(YAML(typ="safe").load(settings)["data"]["executor-pod.yaml"])
     assert len(documents) == 9

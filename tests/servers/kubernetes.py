@@ -58,13 +58,8 @@ class Kubernetes(Server):
         return [sys.executable, "-m", "servers.kubernetes", f"{self.port}", str(self.hosts)]
 
     def environment(self) -> Mapping[str, str]:
-        """The variables of the image: the Java and the Python of pods, and the modules of tests."""
-        java = Path(program("java", "openjdk-17-jre-headless")).resolve()
-        return {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
-            "JAVA_HOME": str(java.parents[1]),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        }
+        """The variables of the image, and the modules of tests."""
+        return {**image_environment(), "PYTHONPATH": str(Path(__file__).parents[1])}
 
     @property
     def url(self) -> str:
@@ -248,6 +243,13 @@ class _Pods:
         """Kills the processes of all pods."""
         for name in list(self._processes):
             self.kill(name)
+
+
+def image_environment() -> dict[str, str]:
+    """Returns the variables of the image: the Java and the Python of pods."""
+    java = Path(program("java", "openjdk-17-jre-headless")).resolve()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {"JAVA_HOME": str(java.parents[1]), "PATH": path}
 
 
 def pod_command(hosts: Path, name: str, command: Sequence[str]) -> list[str]:

@@ -69,7 +69,14 @@ def k8s(
         str | None,
         Parameter(metavar="NAME", help="Name of the objects; by default the pipeline's."),
     ] = None,
-    number: Number = None,
+    number: Annotated[
+        int | None,
+        Parameter(
+            name="--executors",
+            metavar="N",
+            help="Number of executors; default 2. With 0 the driver runs the tasks.",
+        ),
+    ] = None,
     cores: Cores = None,
     memory: Memory = None,
     apply: Annotated[bool, Parameter(help="Apply the manifests with kubectl.")] = False,
@@ -81,10 +88,16 @@ def k8s(
     config maps of the files and the settings. The first lines are a command that creates the Secret
     of the variables.
 
+    With --executors 0 one pod runs the pipeline by a local master, and its account has no access.
+    The cores and the heap are then those of the driver. Their defaults are those of runtime.master,
+    as local[N], and of runtime.memory.
+
       penstock deploy k8s shop.yaml --image registry.example.com/penstock:1 > shop-k8s.yaml
       penstock deploy k8s shop.yaml --executors 4 --cores 2 --memory 4g --namespace streams
+      penstock deploy k8s shop.yaml --executors 0 --memory 1g
       penstock deploy k8s shop.yaml --image registry.example.com/penstock:1 --apply
     """
+    from penstock.deploy.executors import is_one_pod, no_executors
     from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
     from penstock.deploy.kubernetes.deployment import Deployment
     from penstock.deploy.kubernetes.kubectl import apply_manifests, require_kubectl
@@ -96,6 +109,7 @@ def k8s(
         check_namespace,
         object_name,
     )
+    from penstock.deploy.project import read_project
 
     if name is not None:
         check_name(name)
@@ -103,7 +117,11 @@ def k8s(
     check_image(image or DEFAULT_IMAGE)
     if apply:
         require_kubectl()
-    project, executors = _read(files, number, cores, memory)
+    if is_one_pod(number):
+        project = read_project(files, os.environ, local=True)
+        executors = no_executors(project.plan.spec.runtime, cores, memory)
+    else:
+        project, executors = _read(files, number, cores, memory)
     chosen = name or object_name(project.plan.name)
     deployment = Deployment(project, chosen, namespace, image or DEFAULT_IMAGE, executors)
     text = to_yaml(deployment)
@@ -188,7 +206,8 @@ def image(files: Files = (), /) -> None:  # type: ignore[assignment]
     from penstock.deploy.image.dockerfile import dockerfile
     from penstock.deploy.project import read_project
 
-    print(dockerfile(extras(read_project(files, os.environ).plan) if files else []), end="")
+    found = extras(read_project(files, os.environ, local=True).plan) if files else []
+    print(dockerfile(found), end="")
 
 
 def _read(

@@ -29,8 +29,8 @@ SECRET_OPTIONS = frozenset({"key", "key_file", "creds", "service_account"})
 """The options whose file is a secret as a whole."""
 SECRET_SUFFIXES = frozenset({".key", ".p12", ".pfx", ".jks", ".keytab", ".creds"})
 _PRIVATE_KEY = b"PRIVATE KEY-----"
-_CLUSTER = "k8s://cluster"
-"""A master in place of a local one."""
+_LOCAL, _CLUSTER = "local[1]", "k8s://cluster"
+"""A master in place of one of a cluster, and in place of a local one."""
 _DATA_OPTION = "path"
 """The option of connectors with the place of the rows themselves."""
 _DIRECTORY_OPTION = "include"
@@ -59,14 +59,17 @@ class Project:
     warnings: tuple[PenstockError, ...]
 
 
-def read_project(paths: Sequence[Path], environment: Mapping[str, str]) -> Project:
+def read_project(
+    paths: Sequence[Path], environment: Mapping[str, str], *, local: bool = False
+) -> Project:
     """Returns the project of pipeline files. Raises UserError for errors in the files.
 
-    Variables of the environment may be missing. Raises UserError for a secret in a file.
+    `local` is whether the driver runs the tasks, and not executors. Variables of the environment
+    may be missing. Raises UserError for a secret in a file.
     """
     _check_languages(paths)
     variables = RecordedVariables(environment)
-    plan = _plan(paths, variables)
+    plan = _plan(paths, variables, local=local)
     check_literal_secrets(plan)
     values = list(texts(_source_map(plan)))
     found = _find_files(plan, values)
@@ -85,7 +88,7 @@ def read_project(paths: Sequence[Path], environment: Mapping[str, str]) -> Proje
         warnings=(
             *plan.warnings,
             *_foreign_files(values),
-            *local_data_warnings(plan, set(found)),
+            *local_data_warnings(plan, set(found), one_machine=local),
         ),
     )
 
@@ -105,14 +108,16 @@ def _check_languages(paths: Sequence[Path]) -> None:
             )
 
 
-def _plan(paths: Sequence[Path], variables: RecordedVariables) -> Plan:
+def _plan(paths: Sequence[Path], variables: RecordedVariables, *, local: bool) -> Plan:
     """Returns the plan. Its errors are those without the values of missing variables.
 
-    A state in an object store is planned for a cluster, whose executors do not write it.
+    A state in an object store is planned for the master of the deployment: executors of a cluster
+    do not write it.
     """
     partial, errors = app.partial_plan(list(paths), env=variables)
-    if partial is not None and partial.plan.location.url and is_local(partial.plan.spec.runtime):
-        overrides = [f"runtime.master={_CLUSTER}"]
+    plan = partial.plan if partial is not None else None
+    if plan is not None and plan.location.url and is_local(plan.spec.runtime) != local:
+        overrides = [f"runtime.master={_LOCAL if local else _CLUSTER}"]
         partial, errors = app.partial_plan(list(paths), overrides=overrides, env=variables)
     if errors and variables.unset:
         app.plan(list(paths))

@@ -36,12 +36,17 @@ def executors_write_no_state(plan: Plan) -> Iterator[PlanError]:
         if receiving_source(state.node.component) is None
     ]
     if written:
+        alternative = (
+            "deploy without executors: penstock deploy k8s --executors 0"
+            if master.startswith("k8s://")
+            else "runtime.master to local[*]"
+        )
         yield PlanError(
             f"the state of {', '.join(written)} is in files of the executors of {master}, and only "
             "files of the driver are copied to an object store",
             code=CODE, where=_where(plan),
             hint="Set runtime.state to a path that all machines share, such as NFS, or "
-            "runtime.master to local[*].",
+            f"{alternative}.",
         )  # fmt: skip
 
 

@@ -85,6 +85,14 @@ def test_a_master_that_is_no_standalone_cluster(said: Said, path: Path, master: 
     assert "hint: Write for example --master spark://node-1:7077." in err
 
 
+@pytest.mark.parametrize("target", ["standalone", "yarn"])
+def test_a_cluster_without_executors_is_an_error(said: Said, path: Path, target: str) -> None:
+    code, out, err = said("deploy", target, path, "--executors", "0")
+    assert (code, out) == (2, "")
+    assert "error[usage]: --executors: expected at least 1, found 0" in err
+    assert "penstock run, or in one pod by penstock deploy k8s --executors 0" in err
+
+
 @pytest.mark.slow
 def test_yarn_with_an_archive(said: Said, path: Path) -> None:
     code, out, _ = said("deploy", "yarn", path, "--archive", "--java-home", "/jvm/17")
@@ -115,6 +123,7 @@ def test_a_state_in_an_object_store(said: Said, tmp_path: Path, target: str) -> 
     code, _, error = said("deploy", target, path, *image)
     assert code == 2 and "error[object-store-state]" in error, error
     assert f"{path.name}:1" in error
+    assert "deploy without executors: penstock deploy k8s --executors 0" in error
     path.write_text(text)
     code, out, error = said("deploy", target, path, *image)
     assert code == 0 and "runtime.state=" not in out and "persistentVolumeClaim" not in out, error

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from project_files import ENVIRONMENT, write_files
 from ruamel.yaml import YAML
 
@@ -51,10 +52,12 @@ def objects(text: str) -> dict[tuple[str, str], Any]:
     return found
 
 
-def test_the_chart_has_the_same_objects(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [3, 0])
+def test_the_chart_has_the_same_objects(number: int, tmp_path: Path) -> None:
     environment = {**ENVIRONMENT, "PENSTOCK_SECRETS": str(tmp_path / "secrets")}
     project = read_project([write_files(tmp_path)], environment)
-    deployment = Deployment(project, "shop", "streams", "e.com/penstock:1", Executors(3, 2, 4096))
+    executors = Executors(number, 2, 4096)
+    deployment = Deployment(project, "shop", "streams", "e.com/penstock:1", executors)
     values = {
         "image": deployment.image,
         "pipeline": project.pipeline_files,
@@ -64,14 +67,24 @@ def test_the_chart_has_the_same_objects(tmp_path: Path) -> None:
         "secretFiles": deployment.secret_file_keys,
         "secrets": deployment.secret_keys,
         "executors": {
-            "number": 3, "cores": 2, "memory": "4096m",
-            "memoryOverhead": f"{deployment.executors.overhead_mib}m",
+            "number": number, "cores": 2, "memory": "4096m",
+            "memoryOverhead": f"{executors.overhead_mib}m",
         },
+        "state": {"shared": deployment.shares_state},
     }  # fmt: skip
-    values["state"] = {"shared": deployment.shares_state}
     lint, rendered = run_helm(values)
     assert [each for each in lint["messages"] if each["severity"] > INFORMATION] == []
     assert objects("\n---\n".join(rendered.values())) == objects(to_yaml(deployment))
+
+
+def test_one_pod_has_the_memory_of_its_heap_and_no_shared_claim() -> None:
+    values: dict[str, Any] = {"files": {"pipeline.yaml": "name: shop"}}
+    values["executors"] = {"number": 0, "memory": "2g"}
+    _, rendered = run_helm(values)
+    driver = objects("\n---\n".join(rendered.values()))["StatefulSet", "shop"]["spec"]
+    (container,) = driver["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": f"{2048 + 1228 + 512}Mi"}
+    assert driver["volumeClaimTemplates"][0]["spec"]["accessModes"] == ["ReadWriteOnce"]
 
 
 def run_helm(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -291,7 +291,7 @@ def test_the_command(said: Said, tmp_path: Path) -> None:
     assert "# Build" not in said("deploy", "k8s", path, "--image", "e.com/penstock:1")[1]
     for words, message in [
         (("--memory", "100m"), "at least 512 MiB"),
-        (("--executors", "0"), "--executors: expected at least 1"),
+        (("--executors", "-1"), "--executors: expected at least 0, found -1"),
         (("--name", "Small"), "Write --name small."),
         (("--image", "a b"), "--image"),
     ]:

@@ -26,6 +26,37 @@ labels:
 {{ .protocol | default "TCP" | lower }}-{{ .port }}
 {{- end }}
 
+{{- define "penstock.isOnePod" -}}
+{{- if not (int .Values.executors.number) }}true{{ end }}
+{{- end }}
+
+{{- define "penstock.mebibytes" -}}
+{{- if not (regexMatch "^[0-9]+[mg]$" .) }}
+{{- fail (printf "executors: expected a size such as 2048m or 2g, found %s" .) }}
+{{- end }}
+{{- mul (ternary 1024 1 (hasSuffix "g" .)) (trimAll "mg" . | int) }}
+{{- end }}
+
+{{- define "penstock.cpu" -}}
+{{ ternary .Values.executors.cores .Values.driver.cpu (eq (include "penstock.isOnePod" .) "true") }}
+{{- end }}
+
+{{- define "penstock.memory" -}}
+{{- if include "penstock.isOnePod" . }}
+{{- $heap := include "penstock.mebibytes" .Values.executors.memory | int }}
+{{- $overhead := include "penstock.mebibytes" .Values.executors.memoryOverhead | int }}
+{{- add $heap $overhead 512 }}Mi
+{{- else }}
+{{- .Values.driver.memory }}
+{{- end }}
+{{- end }}
+
+{{- define "penstock.accessMode" -}}
+{{- if and .Values.state.shared (not (include "penstock.isOnePod" .)) }}ReadWriteMany
+{{- else }}ReadWriteOnce
+{{- end }}
+{{- end }}
+
 {{- define "penstock.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 1000
@@ -66,9 +97,15 @@ projected:
 
 {{- define "penstock.run" -}}
 runtime:
-  master: k8s://https://kubernetes.default.svc
   java: system
   state: /state
+  {{- if include "penstock.isOnePod" . }}
+  master: local[{{ .Values.executors.cores }}]
+  memory: {{ .Values.executors.memory | quote }}
+  spark:
+    spark.app.name: {{ .Release.Name | quote }}
+  {{- else }}
+  master: k8s://https://kubernetes.default.svc
   spark:
     spark.app.name: {{ .Release.Name | quote }}
     spark.driver.host: {{ .Release.Name }}-0.{{ .Release.Name }}.{{ .Release.Namespace }}.svc
@@ -92,6 +129,7 @@ runtime:
     spark.kubernetes.executor.volumes.persistentVolumeClaim.state.options.claimName: state-{{ .Release.Name }}-0
     spark.kubernetes.executor.volumes.persistentVolumeClaim.state.mount.path: /state
     {{- end }}
+  {{- end }}
     {{- with .Values.spark }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

@@ -13,8 +13,6 @@ from penstock.deploy.project import Project
 from penstock.plan.executor_state import shared_state
 
 DRIVER_PORT, BLOCK_PORT, METRICS_PORT = 7078, 7079, 9090
-PORTS = {"driver": DRIVER_PORT, "blocks": BLOCK_PORT, "metrics": METRICS_PORT}
-"""The ports of each driver."""
 PROJECT, SETTINGS, STATE, SECRETS = "/pipeline", "/etc/penstock", "/state", "/etc/penstock-secrets"
 """The directories of the files, the settings, the state and the secrets in a container.
 
@@ -56,10 +54,23 @@ class Deployment:
         """Whether the state is in a claim, and not in an object store."""
         return self.project.plan.location.url is None
 
+    @property
+    def is_one_pod(self) -> bool:
+        """Whether there are no executors: the driver runs the tasks."""
+        return self.executors.number == 0
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The ports of the driver itself. Only executors connect to the first two."""
+        metrics = {"metrics": METRICS_PORT}
+        if self.is_one_pod:
+            return metrics
+        return {"driver": DRIVER_PORT, "blocks": BLOCK_PORT, **metrics}
+
     @cached_property
     def shares_state(self) -> bool:
         """Whether the executors need the state directory, too."""
-        return bool(shared_state(self.project.plan))
+        return not self.is_one_pod and bool(shared_state(self.project.plan))
 
     @cached_property
     def listeners(self) -> list[Listener]:
@@ -69,7 +80,7 @@ class Deployment:
     @cached_property
     def open_ports(self) -> list[Listener]:
         """The listeners that other pods reach. Raises UserError for a port of the driver itself."""
-        return open_ports(self.listeners, PORTS)
+        return open_ports(self.listeners, self.ports)
 
     @property
     def listening_service(self) -> str:

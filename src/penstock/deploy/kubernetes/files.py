@@ -45,12 +45,11 @@ def files_map(deployment: Deployment) -> Manifest:
 
 
 def settings_map(deployment: Deployment, pod_template: Manifest) -> Manifest:
-    """Returns the config map of the settings of the run and of the pods of executors."""
+    """Returns the config map of the settings of the run and of the pods of executors, if any."""
     manifest = _config_map(deployment, deployment.settings_map)
-    manifest["data"] = {
-        SETTINGS_FILE: styled_text(to_text(run_settings(deployment))),
-        POD_TEMPLATE: styled_text(to_text(pod_template)),
-    }
+    manifest["data"] = {SETTINGS_FILE: styled_text(to_text(run_settings(deployment)))}
+    if not deployment.is_one_pod:
+        manifest["data"][POD_TEMPLATE] = styled_text(to_text(pod_template))
     return manifest
 
 

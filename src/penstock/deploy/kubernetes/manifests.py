@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
 from penstock.deploy.kubernetes.deployment import (
     METRICS_PORT,
-    PORTS,
     STATE_SIZE,
     Deployment,
     Manifest,
@@ -74,11 +73,18 @@ def secret_command(deployment: Deployment) -> str:
 
 
 def _access(deployment: Deployment) -> list[Manifest]:
-    """Returns the account of the driver and its role: access to pods of the namespace."""
+    """Returns the account of the driver and its role: access to pods of the namespace.
+
+    Without executors there is no role, and the account has no token. It remains as the identity of
+    the pod, to which clouds bind permissions.
+    """
     metadata, name = deployment.metadata(), deployment.name
     group = "rbac.authorization.k8s.io"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    if deployment.is_one_pod:
+        return [{**account, "automountServiceAccountToken": False}]
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        account,
         {
             "apiVersion": f"{group}/v1",
             "kind": "Role",
@@ -98,7 +104,10 @@ def _access(deployment: Deployment) -> list[Manifest]:
 
 
 def _service(deployment: Deployment) -> Manifest:
-    """Returns the headless Service. Executors find the driver before it is ready."""
+    """Returns the headless Service, which a StatefulSet requires.
+
+    Executors and Prometheus find the driver before it is ready.
+    """
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -107,7 +116,7 @@ def _service(deployment: Deployment) -> Manifest:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": deployment.selector(DRIVER),
-            "ports": [{"name": name, "port": port} for name, port in PORTS.items()],
+            "ports": [{"name": name, "port": port} for name, port in deployment.ports.items()],
         },
     }
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.core.units import byte_count
+from penstock.deploy.executors import driver_heap_mib
 from penstock.deploy.kubernetes.deployment import (
     GRACE_SECONDS,
     METRICS_PORT,
-    PORTS,
     PROJECT,
     SECRETS,
     SETTINGS,
@@ -21,7 +20,6 @@ from penstock.spec.documents.secrets import DIRECTORY
 DRIVER, EXECUTOR = "driver", "executor"
 _DRIVER_MIB = 2048
 """The memory of a driver whose heap is automatic: half of it is the heap."""
-_MIB = 2**20
 _POD_SECURITY = {
     "runAsNonRoot": True,
     "runAsUser": USER,
@@ -36,8 +34,10 @@ _CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop
 
 def driver_pod(deployment: Deployment) -> Manifest:
     """Returns the specification of the pod of the driver."""
+    without_token = {"automountServiceAccountToken": False} if deployment.is_one_pod else {}
     return {
         "serviceAccountName": deployment.name,
+        **without_token,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": {**_POD_SECURITY},
         "containers": [_driver_container(deployment)],
@@ -71,7 +71,6 @@ def executor_template(deployment: Deployment) -> Manifest:
 
 
 def _driver_container(deployment: Deployment) -> Manifest:
-    memory = f"{_driver_mib(deployment)}Mi"
     mounts: list[Manifest] = [
         {**_PROJECT_MOUNT},
         {"name": "settings", "mountPath": SETTINGS, "readOnly": True},
@@ -90,13 +89,13 @@ def _driver_container(deployment: Deployment) -> Manifest:
         "workingDir": PROJECT,
         "env": _environment(deployment),
         "ports": [
-            *({"name": name, "containerPort": port} for name, port in PORTS.items()),
+            *({"name": name, "containerPort": port} for name, port in deployment.ports.items()),
             *(
                 {"name": each.name, "containerPort": each.port, "protocol": each.protocol}
                 for each in deployment.open_ports
             ),
         ],
-        "resources": {"requests": {"cpu": "1", "memory": memory}, "limits": {"memory": memory}},
+        "resources": _resources(deployment),
         "securityContext": {**_CONTAINER_SECURITY},
         **_probes(deployment),
         "volumeMounts": mounts,
@@ -132,11 +131,22 @@ def _probes(deployment: Deployment) -> Manifest:
     }
 
 
+def _resources(deployment: Deployment) -> Manifest:
+    """Returns the cores and the memory of the driver."""
+    cores = deployment.executors.cores if deployment.is_one_pod else 1
+    memory = f"{_driver_mib(deployment)}Mi"
+    return {"requests": {"cpu": f"{cores}", "memory": memory}, "limits": {"memory": memory}}
+
+
 def _driver_mib(deployment: Deployment) -> int:
-    """Returns the memory of the driver: its heap, and the same for Java and Python beside it."""
+    """Returns the memory of the driver: its heap, and the same for Java and Python beside it.
+
+    Without executors the Python workers of the tasks are beside it as well.
+    """
     runtime = deployment.project.plan.spec.runtime
-    heap = str(runtime.spark.get("spark.driver.memory", runtime.memory))
-    return _DRIVER_MIB if heap == "auto" else max(_DRIVER_MIB, 2 * byte_count(heap) // _MIB)
+    if deployment.is_one_pod:
+        return deployment.executors.pod_mib(runtime)
+    return max(_DRIVER_MIB, 2 * (driver_heap_mib(runtime) or 0))
 
 
 def _project_volume(deployment: Deployment) -> Manifest:

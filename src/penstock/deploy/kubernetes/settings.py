@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.deploy.executors import DRIVER_MEMORY
 from penstock.deploy.kubernetes.deployment import (
     BLOCK_PORT,
     DRIVER_PORT,
@@ -19,9 +20,23 @@ _CLAIM = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
 
 def run_settings(deployment: Deployment) -> dict[str, Any]:
     """Returns the document of the overlay: `runtime` alone."""
+    executors = deployment.executors
     state = {"state": STATE} if deployment.claims_state else {}
-    spark = spark_settings(deployment)
-    return {"runtime": {"master": MASTER, "java": "system", **state, "spark": spark}}
+    runtime = {"master": MASTER, "java": "system", **state}
+    if not deployment.is_one_pod:
+        return {"runtime": {**runtime, "spark": spark_settings(deployment)}}
+    runtime |= {"master": executors.local_master, "memory": f"{executors.memory_mib}m"}
+    return {"runtime": {**runtime, "spark": _local_settings(deployment)}}
+
+
+def _local_settings(deployment: Deployment) -> dict[str, str]:
+    """Returns the settings of Spark for a driver without executors.
+
+    A heap of the pipeline in these settings precedes `runtime.memory`, and is therefore replaced.
+    """
+    heap = {DRIVER_MEMORY: f"{deployment.executors.memory_mib}m"}
+    own = deployment.project.plan.spec.runtime.spark
+    return {"spark.app.name": deployment.name, **(heap if DRIVER_MEMORY in own else {})}
 
 
 def spark_settings(deployment: Deployment) -> dict[str, str]:
