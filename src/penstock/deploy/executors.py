@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.core.errors import UserError
 from penstock.core.units import byte_count
-from penstock.spec.runtime_models import Runtime
+from penstock.spec.runtime_models import MIN_HEAP, Runtime
 
 NUMBER, CORES, MEMORY = 2, 1, "2g"
 """The defaults."""
@@ -116,10 +116,10 @@ def no_executors(
 def driver_heap_mib(runtime: Runtime) -> int | None:
     """Returns the heap of the driver that a pipeline sets; None if it is automatic.
 
-    Raises UserError for a value that is no size.
+    Raises UserError for a value that is no size, and for one below the minimum of Spark.
     """
     heap = str(runtime.spark.get(DRIVER_MEMORY, runtime.memory))
-    return None if heap == "auto" else _size_mib(DRIVER_MEMORY, heap)
+    return None if heap == "auto" else _size_mib(DRIVER_MEMORY, heap, MIN_HEAP)
 
 
 def _overhead_mib(text: str) -> int:
@@ -127,14 +127,17 @@ def _overhead_mib(text: str) -> int:
     return int(text) if text.isdecimal() else _size_mib(_OVERHEAD, text)
 
 
-def _size_mib(name: str, text: str) -> int:
+def _size_mib(name: str, text: str, least: int = 0) -> int:
     """Returns a size, rounded up: a heap of the minimum remains one."""
     try:
-        return -(-byte_count(text) // MIB)
+        size = byte_count(text)
+        if size < least:
+            raise ValueError(f"expected at least {least // 10**6} MB")
     except ValueError as error:
         raise UserError(
             f"runtime.spark: {name}: {error}, found {text}", code="invalid-option"
         ) from None
+    return -(-size // MIB)
 
 
 def _count(option: str, value: object, least: int = 1) -> int:

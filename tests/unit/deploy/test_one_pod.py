@@ -118,10 +118,17 @@ def test_the_size_of_one_pod(
     assert runtime.spark.get("spark.driver.memory", runtime.memory) == f"{heap}m"
 
 
-@pytest.mark.parametrize("option", ["spark.driver.memory", "spark.executor.memoryOverhead"])
-def test_a_size_of_the_file_that_is_none_is_an_error(option: str) -> None:
-    runtime = Runtime(spark={option: "much"})
-    with pytest.raises(PenstockError, match=f"{option}: expected a size such as .* found much"):
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("spark.driver.memory", "much", "a size such as"),
+        ("spark.driver.memory", "100m", "at least 512 MB, found 100m"),
+        ("spark.executor.memoryOverhead", "much", "a size such as"),
+    ],
+)
+def test_an_invalid_size_in_the_file_is_an_error(option: str, value: str, expected: str) -> None:
+    runtime = Runtime(spark={option: value})
+    with pytest.raises(PenstockError, match=f"{option}: expected {expected}"):
         no_executors(runtime).pod_mib(runtime)
 
 
