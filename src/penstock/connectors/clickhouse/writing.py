@@ -63,10 +63,12 @@ class WritingConnection(ClickhouseConnection):
         data = _stream(rows, self.config.compression)
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
         token = hashlib.blake2b(f"{self._batch}/{digest}".encode(), digest_size=16).hexdigest()
-        names = self.dialect.quote_all(rows.schema.names)
-        statement = f"INSERT INTO {self.dialect.table(table)} ({names}) FORMAT ArrowStream"
+        name, names = self.dialect.table(table), [*map(self.dialect.quote, rows.schema.names)]
         settings = {**_SETTINGS, "insert_deduplication_token": token}
-        self.call(lambda: self._client.command(statement, data=data, settings=settings))
+        # A body of bytes is decoded by the client, and sent again after a closed connection.
+        self.call(
+            lambda: self._client.raw_insert(name, names, data, settings=settings, fmt="ArrowStream")
+        )
 
     def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
         if self.dialect.removes:
@@ -116,10 +118,10 @@ class WritingConnection(ClickhouseConnection):
             self._continued.add(table)
 
 
-def _stream(rows: pa.RecordBatch, compression: str) -> bytes:
+def _stream(rows: pa.RecordBatch, compression: str) -> memoryview:
     """Returns rows as a stream of Arrow, in one batch."""
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, rows.schema, options=options) as writer:
         writer.write_batch(rows)
-    return bytes(stream.getvalue().to_pybytes())
+    return memoryview(stream.getvalue())

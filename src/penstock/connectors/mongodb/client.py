@@ -64,6 +64,7 @@ def create_client(config: ConnectionConfig) -> Any:
 
 
 @cache
+@cache
 def codec_options() -> Any:
     """Returns the options of BSON: times in UTC, and dates that Python does not have as numbers."""
     from bson.binary import UuidRepresentation

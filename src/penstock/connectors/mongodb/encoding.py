@@ -155,7 +155,7 @@ class Encoding:
         return convert
 
     def _time(self, micros: int) -> Any:
-        from bson.datetime_ms import DatetimeMS
+        import bson.datetime_ms
 
         millis, rest = divmod(micros, _MICROS)
         if rest and self.microseconds == "reject":
@@ -163,7 +163,7 @@ class Encoding:
                 "the time has microseconds, and MongoDB stores milliseconds",
                 code="invalid-timestamp", hint="Set microseconds: truncate.",
             )  # fmt: skip
-        return DatetimeMS(millis)
+        return bson.datetime_ms.DatetimeMS(millis)
 
 
 def encode_document(document: Mapping[str, Any], max_size: int) -> bytes:

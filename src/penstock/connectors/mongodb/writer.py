@@ -36,20 +36,20 @@ class Statement:
     @property
     def document(self) -> Any:
         """The document as its bytes."""
-        from bson.raw_bson import RawBSONDocument
+        import bson.raw_bson
 
-        return RawBSONDocument(self.content or b"")
+        return bson.raw_bson.RawBSONDocument(self.content or b"")
 
     @property
     def request(self) -> Any:
         """The request of the client."""
-        from pymongo import DeleteOne, InsertOne, ReplaceOne
+        import pymongo
 
         if self.content is None:
-            return DeleteOne(self.key or {})
+            return pymongo.DeleteOne(self.key or {})
         if self.key is None:
-            return InsertOne(self.document)
-        return ReplaceOne(self.key, self.document, upsert=True)
+            return pymongo.InsertOne(self.document)
+        return pymongo.ReplaceOne(self.key, self.document, upsert=True)
 
 
 class Target:

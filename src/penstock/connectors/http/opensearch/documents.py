@@ -15,8 +15,6 @@ from penstock.core.errors import RecordError, Rejected
 from penstock.sdk import Failure, Operation
 
 _MAX_ID_BYTES = 512
-_CONFLICTS = 3
-"""The times for which the server repeats an update that conflicts with another one."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +25,6 @@ class Document:
     index: str
     id: str | None
     content: bytes | None
-
-    def lines(self, action: str) -> bytes:
-        """Returns the action and the content, as lines of a bulk request."""
-        from msgspec import json
-
-        target = (
-            {"_index": self.index} if self.id is None else {"_index": self.index, "_id": self.id}
-        )
-        if self.content is None:
-            return json.encode({"delete": target}) + b"\n"
-        if action == "update":
-            head = json.encode({"update": {**target, "retry_on_conflict": _CONFLICTS}})
-            return b'%b\n{"doc":%b,"doc_as_upsert":true}\n' % (head, self.content)
-        return b"%b\n%b\n" % (json.encode({action: target}), self.content)
 
 
 def documents_of(

@@ -70,11 +70,13 @@ class DocumentWriter(Writer):
 
     def _parts(self, documents: Sequence[Document]) -> Iterator[tuple[list[Document], bytes]]:
         """Yields documents in lists, each with a body of at most `max_request_size` bytes."""
+        from penstock.connectors.http.opensearch.bulk import lines_of
+
         part: list[Document] = []
         texts: list[bytes] = []
         size = 0
         for document in documents:
-            text = document.lines(self._config.action)
+            text = lines_of(document, self._config.action)
             if part and size + len(text) > self._config.max_request_size:
                 yield part, b"".join(texts)
                 part, texts, size = [], [], 0
@@ -117,7 +119,9 @@ class DocumentWriter(Writer):
         return self._server.bulk(lines, self._config.compression == "gzip")
 
     def _lines(self, documents: Sequence[Document]) -> bytes:
-        return b"".join(each.lines(self._config.action) for each in documents)
+        from penstock.connectors.http.opensearch.bulk import lines_of
+
+        return b"".join(lines_of(each, self._config.action) for each in documents)
 
     def _send_halves(self, documents: Sequence[Document], response: Response) -> list[Failure]:
         """Sends the documents of a rejected request in two requests. One document is rejected."""
@@ -138,9 +142,11 @@ class DocumentWriter(Writer):
         """
         from msgspec import json
 
-        answer = json.decode(body)
-        if not answer["errors"]:
+        from penstock.connectors.http.opensearch.bulk import has_errors
+
+        if not has_errors(body):
             return []
+        answer = json.decode(body)
         found: list[tuple[Document, Rejected | Transient]] = []
         conflicts: list[tuple[Document, Rejected]] = []
         for document, item in zip(documents, answer["items"], strict=True):
