@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -14,7 +15,11 @@ from penstock.connectors.sqlite.types import DIALECT, TYPES, to_parameters
 from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
 from penstock.core.path_permission import check_path, paths_confined
 from penstock.sdk.database import DbapiConnection, TableName
+from penstock.sdk.database.connection import FETCHED
+from penstock.sdk.database.row_conversion import columns_of
 from penstock.sdk.database.values import parameters_of
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT = 30.0
 """The seconds for which a statement waits for the lock of another connection."""
@@ -78,7 +83,25 @@ class SqliteConnection(DbapiConnection):
         return Permanent(f"cannot use the database {self.path}: {error}")
 
     def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        """Yields the rows of a query. Those after a text that is not UTF-8 are read again.
+        return self._decoded(partial(super().fetch, query, parameters))
+
+    def fetch_columns(
+        self, query: str, parameters: Sequence[Any] = ()
+    ) -> Iterator[Sequence[list[Any]]]:
+        return self._decoded(partial(self._columns_of_query, query, parameters))
+
+    def _columns_of_query(
+        self, query: str, parameters: Sequence[Any]
+    ) -> Iterator[Sequence[list[Any]]]:
+        with self._cursor() as cursor:
+            self._call(cursor.execute, query, tuple(parameters))
+            count = len(cursor.description)
+            # A row that is not kept with others costs less than half.
+            while (values := self._call(columns_of, islice(cursor, FETCHED), count))[0]:
+                yield values
+
+    def _decoded(self, read: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """Yields parts of rows. Those from a text on that is not UTF-8 are read again.
 
         To decode each text by a function takes half as long as to read the rows. A transaction
         keeps the rows as they are.
@@ -88,14 +111,12 @@ class SqliteConnection(DbapiConnection):
             self._call(self.client.execute, "BEGIN")
         count = 0
         try:
-            for rows in super().fetch(query, parameters):
-                yield rows
-                count += len(rows)
+            for part in read():
+                yield part
+                count += 1
         except _NotUtf8:
             self.client.text_factory = _LENIENT
-            for rows in super().fetch(query, parameters):
-                yield rows[max(0, count) :]
-                count -= len(rows)
+            yield from islice(read(), count, None)
         finally:
             if begins:
                 self.rollback()

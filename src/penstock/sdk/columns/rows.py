@@ -92,7 +92,7 @@ def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     try:
         if has_json(field):
             values = [text_value(value, field) for value in values]
-        return array_of([*values], field.type)
+        return array_of(values if isinstance(values, list) else [*values], field.type)
     except INVALID as error:
         raise DecodeError(
             f'column "{field.name}" is not {field.type}', detail=str(error)

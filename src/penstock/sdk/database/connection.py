@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError, RecordError
 from penstock.sdk.database.dialect import Dialect
 from penstock.sdk.database.names import TableName
+from penstock.sdk.database.row_conversion import columns_of
 from penstock.sdk.database.values import parameters_of
 
 FETCHED = 10_000
@@ -38,6 +39,13 @@ class Connection(ABC):
     @abstractmethod
     def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
         """Yields the rows of a query in parts, with bounded memory."""
+
+    def fetch_columns(
+        self, query: str, parameters: Sequence[Any] = ()
+    ) -> Iterator[Sequence[list[Any]]]:
+        """Yields the values of each column of a query in parts, with bounded memory."""
+        for rows in self.fetch(query, parameters):
+            yield columns_of(rows, len(rows[0]))
 
     @abstractmethod
     def execute_many(self, statement: str, rows: pa.RecordBatch) -> None:

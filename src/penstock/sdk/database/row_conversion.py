@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import itemgetter
+from itertools import chain, repeat
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +19,6 @@ from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.database.texts import nested_column
 from penstock.sdk.record import Read
 
-Rows = Sequence[tuple[Any, ...]]
 Convert = Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch]
 ToValue = Callable[[Any, pa.Field], Any]
 """Returns the JSON in a value of a client library, for a field of a nested type or JSON text."""
@@ -65,21 +63,23 @@ class RowConversion:
 
             yield from self.converted(batch.num_rows, attempt, payload)
 
-    def rows(self, rows: Rows, to_value: ToValue) -> Iterator[pa.RecordBatch]:
-        """Yields rows of Python values as batches."""
+    def values(self, values: Sequence[list[Any]], to_value: ToValue) -> Iterator[pa.RecordBatch]:
+        """Yields rows as batches. `values` are the Python values of each column."""
+        count = len(values[0])
 
         def attempt(start: int, stop: int) -> pa.RecordBatch:
-            columns = columns_of(rows[start:stop], len(self.columns))
+            parts = values if stop - start == count else [each[start:stop] for each in values]
             arrays = [
-                _array(values, field, to_value)
-                for values, field in zip(columns, self.columns, strict=True)
+                _array(part, field, to_value)
+                for part, field in zip(parts, self.columns, strict=True)
             ]
             return pa.record_batch(arrays, schema=self.columns)
 
         def payload(index: int) -> bytes:
-            return _payload(dict(zip(self.columns.names, rows[index], strict=True)))
+            row = (each[index] for each in values)
+            return _payload(dict(zip(self.columns.names, row, strict=True)))
 
-        yield from self.converted(len(rows), attempt, payload)
+        yield from self.converted(count, attempt, payload)
 
     def converted(
         self, count: int, attempt: Callable[[int, int], pa.RecordBatch],
@@ -98,12 +98,13 @@ class RowConversion:
         self._count += count
 
 
-def columns_of(rows: Rows, count: int) -> list[list[Any]]:
+def columns_of(rows: Iterable[tuple[Any, ...]], count: int) -> list[list[Any]]:
     """Returns the values of each column of rows with `count` columns.
 
     `zip(*rows)` has an iterator for each row, and takes ten times as long.
     """
-    return [list(map(itemgetter(index), rows)) for index in range(count)]
+    values = list(chain.from_iterable(rows))
+    return [values[index::count] for index in range(count)]
 
 
 def _with_texts(row: Mapping[str, Any], columns: pa.Schema) -> dict[str, Any]:

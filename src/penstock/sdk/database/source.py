@@ -167,8 +167,8 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a query. Override it where the client library has a faster way."""
-        for rows in self._connection.fetch(query, parameters):
-            yield from conversion.rows(rows, self.to_value)
+        for values in self._connection.fetch_columns(query, parameters):
+            yield from conversion.values(values, self.to_value)
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         left, right = decode(first["after"]), decode(second["after"])
