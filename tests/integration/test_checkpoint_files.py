@@ -9,6 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from penstock import app
+from penstock.engine.spark_session.hadoop import tuning_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +46,16 @@ def test_there_are_no_files_of_checksums_of_hadoop(
     modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in checkpoint.rglob("*/0")}
     assert modes == {(False, 0o644), (True, 0o755)}
     assert plan.state.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_task_replaces_the_files_of_hadoop_in_its_java(penstock_spark: SparkSession) -> None:
+    """A local master has one Java for the driver and for tasks."""
+    spark: Any = penstock_spark
+    files = spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
+    of_the_driver = files.getRaw()
+    assert [row.tuned for row in tuning_tasks(penstock_spark, 2).collect()] == [0, 0]
+    assert not files.getRaw().equals(of_the_driver)
+    assert files.getRaw().getClass().getSuperclass().getSimpleName() == "RawLocalFileSystem"
 
 
 def test_java_sets_the_mode_of_a_local_file_by_itself(

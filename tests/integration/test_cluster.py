@@ -163,8 +163,11 @@ def test_a_shared_state_directory(ran: dict[str, Done], directory: Path) -> None
         totals = {k: (n, total) for k, n, total in database.execute("SELECT * FROM totals")}
     assert totals == TOTAL_ROWS
     assert f"{BAD} dead letters" in ran["dead list shared/totals.yaml"].stdout
-    offsets = (directory / "shared/state/totals/checkpoints/totals/offsets/0").read_text()
+    checkpoint = directory / "shared/state/totals/checkpoints/totals"
+    offsets = (checkpoint / "offsets/0").read_text()
     assert '"spark.sql.shuffle.partitions":"2"' in offsets
+    assert list(checkpoint.rglob("*.delta")), "executors have written state"
+    assert not list(checkpoint.rglob("*.crc")), "Hadoop has written no checksums"
 
 
 def test_groups_of_a_stream_require_a_shared_state_directory(
@@ -183,6 +186,17 @@ def test_the_command_of_a_deployment(ran: dict[str, Done], directory: Path) -> N
     rows = rows_of(directory / "visits/out")
     assert sum(row["visits"] for row in rows) == 1000 and len(rows) == 3
     assert (directory / "visits/state/visits").is_dir()
+
+
+def test_executors_log_no_tasks(ran: dict[str, Done], spark_cluster: SparkCluster) -> None:
+    """Before the level of the driver applies, an executor logs the task that sets it."""
+    logs = [
+        log.read_text()
+        for worker in spark_cluster.workers.values()
+        for log in (worker.directory.path / "work").glob("app-*/[01]/stderr")
+    ]
+    assert logs
+    assert max(text.count(" INFO Executor: Running task") for text in logs) <= 2
 
 
 def test_losses_in_the_middle_of_batches(ran: dict[str, Done], directory: Path) -> None:

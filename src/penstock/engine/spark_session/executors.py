@@ -22,6 +22,7 @@ from penstock.core.error_codec import encode_errors
 from penstock.core.errors import UserError
 from penstock.core.log import Log
 from penstock.engine.spark_session.cluster import await_executors, registered_executors
+from penstock.engine.spark_session.hadoop import tuning_tasks
 from penstock.engine.spark_session.shared_paths import SharedPath, describe
 from penstock.engine.spark_session.versions import (
     PACKAGES_HINT,
@@ -86,7 +87,7 @@ class Executors:
         paths = [asdict(path) for path in self._paths]
         driver = {"host": socket.gethostname(), "versions": versions(), "paths": paths}
         # A task with a source and a sink needs two workers.
-        tasks = session.range(0, slots, 1, slots).mapInArrow(_pass, "id long")
+        tasks = tuning_tasks(session, slots).mapInArrow(_pass, "tuned int")
         probes = tasks.mapInArrow(partial(_probe, json.dumps(driver)), "result string")
         return [_Result(*json.loads(row.result)) for row in probes.collect()]
 

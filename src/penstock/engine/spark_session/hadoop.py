@@ -1,12 +1,14 @@
-"""Hadoop in the JVM of the driver: local files and settings without needless work."""
+"""Hadoop and logs in the JVMs of the driver and of executors, without needless work."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 
 from penstock.engine.catalyst.java_functions import compile_java
+from penstock.engine.catalyst.task_java import hash_code_in_tasks
 
 _TUNE = """
 public static class LocalFiles extends org.apache.hadoop.fs.RawLocalFileSystem {
@@ -29,24 +31,57 @@ private static java.lang.reflect.Field field(Class owner, String name) throws Ex
   return field;
 }
 
-public Object apply(Object local, Object settings) {
+private static void tune(org.apache.hadoop.conf.Configuration conf) throws Exception {
+  org.apache.hadoop.fs.LocalFileSystem files = org.apache.hadoop.fs.FileSystem.getLocal(conf);
+  LocalFiles raw = new LocalFiles();
+  raw.initialize(files.getUri(), conf);
+  files.setWriteChecksum(false);
+  field(org.apache.hadoop.fs.FilterFileSystem.class, "fs").set(files, raw);
+}
+"""
+"""Replaces the files of the local file system of a JVM, which Hadoop keeps."""
+
+_TUNE_DRIVER = f"""{_TUNE}
+public Object apply(Object settings, Object unused) {{
   org.apache.hadoop.conf.Configuration conf = (org.apache.hadoop.conf.Configuration) settings;
-  org.apache.hadoop.fs.LocalFileSystem files = (org.apache.hadoop.fs.LocalFileSystem) local;
-  try {
-    LocalFiles raw = new LocalFiles();
-    raw.initialize(files.getUri(), conf);
-    field(org.apache.hadoop.fs.FilterFileSystem.class, "fs").set(files, raw);
+  try {{
+    tune(conf);
     conf.size();
     java.util.Map origins = (java.util.Map)
         field(org.apache.hadoop.conf.Configuration.class, "updatingResource").get(conf);
     origins.clear();
     return null;
-  } catch (Exception error) {
+  }} catch (Exception error) {{
     throw new RuntimeException(error);
-  }
-}
+  }}
+}}
 """
-"""Replaces the files of `local`, and removes the origins of `settings`."""
+"""Also removes the origins of the settings."""
+
+_TUNE_EXECUTOR = f"""{_TUNE}
+private static void setLogLevel(String level) {{
+  org.apache.logging.log4j.core.LoggerContext context =
+      (org.apache.logging.log4j.core.LoggerContext)
+          org.apache.logging.log4j.LogManager.getContext(false);
+  String location =
+      String.valueOf(context.getConfiguration().getConfigurationSource().getLocation());
+  if (location.contains("org/apache/spark/log4j2")) {{
+    org.apache.logging.log4j.core.config.Configurator.setRootLevel(
+        org.apache.logging.log4j.Level.toLevel(level));
+  }}
+}}
+
+public int hashCode() {{
+  try {{
+    tune(org.apache.spark.deploy.SparkHadoopUtil.get().conf());
+    setLogLevel("LEVEL");
+    return 0;
+  }} catch (Exception error) {{
+    throw new RuntimeException(error);
+  }}
+}}
+"""
+"""Also sets the level of a log that has the default settings of Spark."""
 
 
 def tune_hadoop(session: SparkSession) -> None:
@@ -59,6 +94,27 @@ def tune_hadoop(session: SparkSession) -> None:
     """
     java: Any = session
     settings = java._jsc.hadoopConfiguration()
-    local = java._jvm.org.apache.hadoop.fs.FileSystem.getLocal(settings)
-    local.setWriteChecksum(False)
-    compile_java(session.sparkContext._gateway, _TUNE).apply(local, settings)
+    compile_java(session.sparkContext._gateway, _TUNE_DRIVER).apply(settings, None)
+
+
+def tuning_tasks(session: SparkSession, number: int) -> DataFrame:
+    """Returns a row for each of so many tasks, which save work on their executors.
+
+    Hadoop's files take less CPU, as at the driver. The log has the level of the driver: by default
+    Spark logs each task and each block, and `spark.executor.syncLogLevel.enabled` has no effect.
+    An executor without such a task takes more CPU. A session of another program is left as it is.
+    """
+    rows = session.range(0, number, 1, number)
+    if not _is_tuned(session):
+        return rows.select(lit(0).alias("tuned"))
+    java: Any = session
+    level = java._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().name()
+    tuned = hash_code_in_tasks(session, _TUNE_EXECUTOR.replace("LEVEL", level))
+    return rows.select(tuned.alias("tuned"))
+
+
+def _is_tuned(session: SparkSession) -> bool:
+    """Returns whether the JVM of the driver has the files of `tune_hadoop`."""
+    java: Any = session
+    files = java._jvm.org.apache.hadoop.fs.FileSystem.getLocal(java._jsc.hadoopConfiguration())
+    return str(files.getRaw().getClass().getName()).endswith("$LocalFiles")
