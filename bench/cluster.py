@@ -11,7 +11,8 @@ its own. On each kind of cluster one application runs the pipelines in turn: the
 same 2,000 rows. The last kind has two workers and `--tasks` tasks in place of two, which shows the
 cost of a task; it runs the first pipeline only. CPU seconds are those of batches after the first
 `--warm` ones, by class of process. On a local master the driver's JVM runs the tasks, and the
-helpers of the driver are also the workers of tasks.
+helpers of the driver are also the workers of tasks. The line `threads` divides the milliseconds of
+Java in a batch by the work of its threads.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 
 import options
 import psutil
+from cluster_threads import thread_seconds
 from cluster_work import PIPELINES, PROGRAM, SOURCE
 from measure import Failed
 from running import Running
@@ -83,6 +85,8 @@ class Costs:
     batch_seconds: float
     tasks: float
     """The number of tasks of a batch."""
+    threads: Mapping[str, float]
+    """The CPU seconds of a batch in the threads of Java, by class of process and work."""
     load: float = field(default_factory=lambda: os.getloadavg()[0])
 
     @property
@@ -116,15 +120,16 @@ class Application:
         self._await(state, 1)
         first_seconds, first = time.monotonic() - began, self._cpu()
         start = self._await(state, warm)
-        began, middle = time.monotonic(), self._cpu()
+        began, middle, threads = time.monotonic(), self._cpu(), self._threads()
         end = self._await(state, start + batches)
         seconds, after = time.monotonic() - began, self._cpu()
-        done = end - start
+        done, ended = end - start, self._threads()
         (state / "stop").touch()
         self._await(state, 1, "tasks")
         return Costs(
             self._kind.name, name, _difference(first, before), _difference(after, middle, done),
             first_seconds, seconds / done, int((state / "tasks").read_text()) / _batches(state),
+            {name: (value - threads[name]) / done for name, value in ended.items()},
         )  # fmt: skip
 
     def _await(self, state: Path, batches: int, file: str | None = None) -> int:
@@ -152,6 +157,18 @@ class Application:
             found["daemons"] += _seconds(psutil.Process(daemon), reaped=False)
             for process in psutil.Process(daemon).children(recursive=True):
                 found[f"executor {_language(process)}"] += _seconds(process)
+        return found
+
+    def _threads(self) -> Counter[str]:
+        """Returns the CPU seconds so far of the threads of Java, by class of process and work."""
+        daemons = [psutil.Process(daemon.process.pid) for daemon in self._cluster.daemons]
+        executors = [each for daemon in daemons for each in daemon.children()]
+        found: Counter[str] = Counter()
+        for name, processes in (("driver", self.engine.members()), ("executor", executors)):
+            for process in processes:
+                if _language(process) == "JVM":
+                    for work, seconds in thread_seconds(process.pid).items():
+                        found[f"{name} {work}"] += seconds
         return found
 
 
@@ -271,6 +288,8 @@ def _show(costs: Costs, *, header: bool) -> None:
         total = f"{scale * sum(values.values()):>10.1f}{wall[scale > 1]:>10.1f}"
         last = f"{costs.tasks:>7.1f}{load:>6.1f}" if scale > 1 else ""
         print(f"{costs.kind:>12}{costs.pipeline:>12}{name:>8}{numbers}{total}{last}", flush=True)
+    threads = (f"{name} {1000 * value:.1f}" for name, value in sorted(costs.threads.items()))
+    print(f"{'':>24}{'threads':>8}  {', '.join(threads)}", flush=True)
 
 
 if __name__ == "__main__":
