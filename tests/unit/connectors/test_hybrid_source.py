@@ -189,6 +189,7 @@ def test_columns_come_from_the_phases(make: Make, put: Callable[..., None]) -> N
     with pytest.raises(PlanError, match="different columns: id, place") as raised:
         make(options="").infer_schema()
     assert raised.value.code == "different-columns"
+    assert raised.value.hint == "Set columns_of: last, or declare the columns with schema."
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
                 raise PlanError(
                     f"the phases have different columns: {', '.join(missing)}",
                     code="different-columns",
-                    hint="Declare the columns of all phases with schema.",
+                    hint="Set columns_of: last, or declare the columns with schema.",
                 )
         return plain[0] if plain else None
 
