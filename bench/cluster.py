@@ -11,8 +11,8 @@ its own. On each kind of cluster one application runs the pipelines in turn: the
 same 2,000 rows. The last kind has two workers and `--tasks` tasks in place of two, which shows the
 cost of a task; it runs the first pipeline only. CPU seconds are those of batches after the first
 `--warm` ones, by class of process. On a local master the driver's JVM runs the tasks, and the
-helpers of the driver are also the workers of tasks. The line `threads` divides the milliseconds of
-Java in a batch by the work of its threads.
+helpers of the driver are also the workers of tasks. All run the Java of the system. The line
+`threads` divides the milliseconds of Java in a batch by the work of its threads.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ class Kind:
     tasks: int
 
     def runtime(self, url: str) -> str:
+        common = f"  java: system\n  partitions: {self.tasks}\n"
         if self.local:
-            return f"  master: local[{self.cores}]\n  partitions: {self.tasks}\n"
+            return f"  master: local[{self.cores}]\n{common}"
         settings = f"{{spark.executor.memory: 512m, spark.cores.max: {self.cores}}}"
-        return f"  master: {url}\n  partitions: {self.tasks}\n  spark: {settings}\n"
+        return f"  master: {url}\n{common}  spark: {settings}\n"
 
 
 def kinds(tasks: int) -> tuple[Kind, ...]:

@@ -12,17 +12,21 @@ from penstock.core.units import byte_count
 
 QUICK = "-XX:TieredStopAtLevel=1"
 """Only the C1 compiler, which is faster in a run of seconds."""
-LATE = (
-    "-XX:Tier3InvocationThreshold=1000",
-    "-XX:Tier3MinInvocationThreshold=500",
-    "-XX:Tier3CompileThreshold=10000",
-    "-XX:Tier3BackEdgeThreshold=100000",
+_LATE_C2 = (
     "-XX:Tier4InvocationThreshold=200000",
     "-XX:Tier4MinInvocationThreshold=100000",
     "-XX:Tier4CompileThreshold=500000",
     "-XX:Tier4BackEdgeThreshold=5000000",
 )
 """The C2 compiler only after millions of rows."""
+LATE = (
+    "-XX:Tier3InvocationThreshold=1000",
+    "-XX:Tier3MinInvocationThreshold=500",
+    "-XX:Tier3CompileThreshold=10000",
+    "-XX:Tier3BackEdgeThreshold=100000",
+    *_LATE_C2,
+)
+"""Both compilers only for methods that run often."""
 _STACK = "16m"
 """The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
 _SMALL_HEAP = 4 * 2**30
@@ -87,12 +91,13 @@ def executor_flags(conf: Mapping[str, str], is_quick: bool) -> list[str]:
 
     A second collector would be an error of Java. Each executor compiles the same methods, and runs
     only its share of the tasks: with the thresholds of Java the C2 compiler takes a large part of
-    the CPU of an executor in the first hundred batches.
+    the CPU of an executor in the first hundred batches, and with later ones of the C1 compiler the
+    methods of a task are interpreted for as long.
     """
     heap = 0
     with suppress(ValueError):  # Spark reports the wrong size.
         heap = byte_count(conf.get("spark.executor.memory", "1g"))
-    flags = [*heap_flags(heap), *([QUICK] if is_quick else LATE)]
+    flags = [*heap_flags(heap), *([QUICK] if is_quick else _LATE_C2)]
     if _COLLECTOR.search(conf.get("spark.executor.extraJavaOptions", "")):
         flags = [flag for flag in flags if not _COLLECTOR.match(flag)]
     return flags
