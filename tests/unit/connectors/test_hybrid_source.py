@@ -14,6 +14,7 @@ import pytest
 from penstock import app
 from penstock.connectors.hybrid import HybridSource
 from penstock.connectors.hybrid.bounds import last_positions
+from penstock.connectors.hybrid.columns import common_columns
 from penstock.connectors.hybrid.config import Handover
 from penstock.core.errors import PlanError, flatten_errors
 from penstock.sdk import Offset, Read
@@ -190,6 +191,20 @@ def test_columns_come_from_the_phases(make: Make, put: Callable[..., None]) -> N
         make(options="").infer_schema()
     assert raised.value.code == "different-columns"
     assert raised.value.hint == "Set columns_of: last, or declare the columns with schema."
+
+
+def test_types_hold_the_values_of_all_phases(make: Make, put: Callable[..., None]) -> None:
+    put("old/a.csv", "id,city\n1,Oslo\n")
+    put("new/a.jsonl", '{"id":4.5,"city":"Oslo"}\n')
+    message = 'different types of column "id": BIGINT and DOUBLE'
+    with pytest.raises(PlanError, match=message):
+        make(options="").infer_schema()
+    small, large = (pa.schema([pa.field("id", type_, nullable=False), ("t", pa.string())])
+                    for type_ in (pa.int32(), pa.int64()))  # fmt: skip
+    assert common_columns(small, large) == common_columns(large, small) == large
+    at = [pa.schema([("at", pa.timestamp("us", zone))]) for zone in (None, "UTC")]
+    with pytest.raises(PlanError, match='"at": TIMESTAMP_NTZ and TIMESTAMP'):
+        common_columns(*at)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,9 @@ class HybridSourceConfig(Config):
     first record of a partition that the last phase reads. Without rows the last phase starts where
     its own options say."""
     columns_of: Literal["all", "last"] = "all"
-    """The columns without `schema`: `all` phases must have the same names, and the types are those
-    of the first phase; or those of the `last` phase, whose types the other phases then have."""
+    """The columns without `schema`: those of `all` phases, which must have the same names, with
+    types that hold the values of all; or those of the `last` phase, whose types the other phases
+    then have."""
     skip_last: bool = False
     """Ends after the bounded phases, and does not read the last one, which must keep its
     records."""

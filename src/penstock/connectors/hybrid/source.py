@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
 from penstock.connectors.hybrid.bounds import Bounds, check_columns, load_bounds
+from penstock.connectors.hybrid.columns import common_columns
 from penstock.connectors.hybrid.config import HybridSourceConfig
 from penstock.connectors.hybrid.finding import find_bounds
 from penstock.connectors.hybrid.phase import PLACES, Phase, has_places
-from penstock.core.errors import OptionError, PlanError, Transient
+from penstock.core.errors import OptionError, Transient
 from penstock.sdk import Capability, Offset, Read, ReceivingSource, ReplayableSource
 from penstock.sdk.phases import PhasedSource, PositionedSource
 
@@ -156,21 +158,12 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         return self._common_columns([columns for columns in found if columns is not None])
 
     def _common_columns(self, known: Sequence[pa.Schema]) -> pa.Schema | None:
-        """Returns the columns of the phases, without operation columns. Raises PlanError if the
-        phases have different columns."""
+        """Returns the columns of the phases, without operation columns. Raises PlanError."""
         plain = [
             pa.schema([f for f in columns if f.name != self.operation_column], columns.metadata)
             for columns in known
         ]
-        for columns in plain[1:]:
-            missing = sorted({*plain[0].names} ^ {*columns.names})
-            if missing:
-                raise PlanError(
-                    f"the phases have different columns: {', '.join(missing)}",
-                    code="different-columns",
-                    hint="Set columns_of: last, or declare the columns with schema.",
-                )
-        return plain[0] if plain else None
+        return reduce(common_columns, plain) if plain else None
 
     def infer_primary_key(self) -> tuple[str, ...]:
         keys = (phase.infer_primary_key() for phase in self.phases if phase.declares_primary_key)
