@@ -23,9 +23,7 @@ def common_columns(first: pa.Schema, second: pa.Schema) -> pa.Schema:
         type_ = promote(field.type, other.type) if is_json(field) == is_json(other) else None
         if type_ is None:
             found = " and ".join(map(column_type, (field, other)))
-            raise _different(
-                f'the phases have different types of the column "{field.name}": {found}'
-            )
+            raise _different(f'the phases have different types of column "{field.name}": {found}')
         nullable = field.nullable or other.nullable
         first = first.set(index, field.with_type(type_).with_nullable(nullable))
     return first
