@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from socket import socket
 from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
@@ -191,6 +192,22 @@ def test_a_lake_and_then_messages(workspace: Workspace) -> None:
     assert sorted(ids[:2]) == [1, 2] and ids[2:] == [3, 4]
     (letter,) = workspace.dead_letters("shop")
     assert (letter["payload"], letter["origin"], letter["position"]) == (b"bad", "2:journal", 1)
+
+
+def test_a_run_after_a_failed_one_awaits_its_receiver(workspace: Workspace) -> None:
+    """The first run has received, and has failed before the bounded phase had an end."""
+    with closing(socket()) as used:
+        used.bind(("127.0.0.1", 0))
+        text = MESSAGES.format(port=used.getsockname()[1])
+        text += "runtime: {restart: {attempts: 2, backoff: 100 ms}}\n"
+        broken = text.replace("lake/*.jsonl", "lake/0.jsonl")
+        first = workspace.start(broken.replace(f":{used.getsockname()[1]}", f":{free_port()}"))
+        outcome = first.wait(60)
+        assert outcome is not None and "cannot find files" in str(outcome.errors["orders"])
+        workspace.put("lake/0.jsonl", ['{"id": 1, "city": "Oslo"}'])
+        outcome = workspace.start(text, until="caught_up").wait(60)
+    assert outcome is not None and outcome.errors["orders"].code == "listen"
+    assert not (workspace.root / ".penstock/shop/nodes/orders/bounds.json").exists()
 
 
 def put_lake(workspace: Workspace, db: Any) -> None:

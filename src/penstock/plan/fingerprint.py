@@ -21,6 +21,7 @@ from penstock.plan.model import Plan, Query
 from penstock.plan.node import Node
 from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
+from penstock.sdk.phases import receiving_source
 from penstock.sdk.transform import PayloadTransform, Transform
 from penstock.spec.node_models import SinkSpec, SourceSpec
 
@@ -212,6 +213,7 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
             if watermark
             else None
         )
+        definition["receives"] = receiving_source(node.component) is not None
         definition["columns"] = columns_text(str(node.source.columns))
         variants = [field.name for field in node.source.columns or () if has_json(field)]
         if variants:

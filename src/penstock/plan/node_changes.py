@@ -100,7 +100,8 @@ def changed_node(
 def changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
     """Returns the parts that differ. Fingerprints of earlier versions lack some parts."""
     known = {*after, *before} & {*after, "functions", "variants"}
-    changed = {part for part in known - {"recomputed"} if before.get(part) != after.get(part)}
+    compared = known - {"recomputed", "receives"}
+    changed = {part for part in compared if before.get(part) != after.get(part)}
     keys = [sorted(node.get("primary_key") or ()) for node in (before, after)]
     # The columns of a key in a state are found by name, too.
     return changed - {"primary_key"} if keys[0] == keys[1] and after["kind"] != "sink" else changed
@@ -128,6 +129,10 @@ def _incompatible_source(
     """Returns the reason why a changed source does not fit the state of its query, or None."""
     if _phases(before) != _phases(after):
         return "the state has the offsets of the old phases"
+    # Fingerprints of earlier versions lack this.
+    if before.get("receives", after.get("receives")) != after.get("receives"):
+        has, needs = ("a journal", "rows") if before["receives"] else ("rows", "a journal")
+        return f"the state has offsets of {has}, and the source now has those of {needs}"
     columns = parts & {"columns", "variants"}
     changes = ColumnChanges.of(before["columns"], after["columns"])
     variants = _changed_variants(before, after, changes.added)

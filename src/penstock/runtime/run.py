@@ -33,6 +33,7 @@ from penstock.runtime.state.primary_keys import resolve_primary_keys
 from penstock.runtime.state.recorded_plan import RecordedPlan
 from penstock.runtime.state.schemas import InferredSchema, resolve_schemas
 from penstock.sdk.data_frames import DataFrameSource
+from penstock.sdk.phases import PhasedSource
 from penstock.spec.runtime_models import Restart
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ class Run:
             if note is not None:
                 self.options.note(note)
             self._reset_state()
+            for node in self.handle.plan.of("source"):
+                if isinstance(node.source, PhasedSource):
+                    node.source.await_receiver()
             self.handle.plan = self._resolve_primary_keys(self.handle.plan)
             self.recorded_plan.check(self.handle.plan)
             plan = assign_owner(self.handle.plan, self.state.id())

@@ -56,6 +56,13 @@ class PhasedSource(ReplayableSource[C]):
     def set_phases(self, phases: Sequence[ReplayableSource[Any]]) -> None:
         """Sets `phases`, without those with errors. Called before any other method."""
 
+    @abstractmethod
+    def await_receiver(self) -> None:
+        """Requires that a last phase that receives does so in this run before the others end.
+
+        Called at the start of a run. Without effect once the ends of the others are stored.
+        """
+
     def phase_state(self, number: int) -> Path | None:
         """Returns the state directory of a phase, counted from 1; None without state."""
         state = self.context.state

@@ -136,8 +136,12 @@ class ReceivingSource(ReplayableSource[R]):
         replace_durably(self.directory / _BEGUN, "")
 
     def has_begun(self) -> bool:
-        """Returns whether messages were received in this or in an earlier run."""
+        """Returns whether messages were received, in an earlier run or since `clear_beginning`."""
         return (self.directory / _BEGUN).exists()
+
+    def clear_beginning(self) -> None:
+        """Removes the record that messages were received in an earlier run."""
+        (self.directory / _BEGUN).unlink(missing_ok=True)
 
     def lost(self) -> int:
         """Returns the number of messages lost since the journal was created."""

@@ -20,6 +20,7 @@ from penstock.journal import Message
 from penstock.journal.reader import read_chunks
 from penstock.observe.metrics import Metrics
 from penstock.plan.executor_state import shared_state
+from penstock.plan.fingerprint import fingerprint
 from penstock.plan.guarantee import guarantee
 from penstock.plan.model import Plan
 from penstock.runtime.backlog import count_backlog
@@ -127,6 +128,21 @@ def test_the_bounded_phases_end_once_the_last_one_is_received(make: Make, tmp_pa
     assert source.decode(b'{"id":5}', "2:journal", 1).to_pylist() == [{"id": 5, "city": None}]
 
 
+def test_each_run_receives_before_the_ends_are_found(make: Make, tmp_path: Path) -> None:
+    """Messages between two runs are lost, so that the bounded phases end in the run that reads."""
+    source = source_of(make())
+    receive(source, b'{"id":4}')
+    source.await_receiver()
+    with pytest.raises(Transient, match="is not received yet"):
+        source.initial_offset()
+    (tmp_path / "old" / "b.csv").write_text("id,city\n3,Oslo\n")
+    receive(source)
+    found = read(source, source.initial_offset())
+    assert [row[0] for rows in found for row in rows] == [1, 2, 3, 4]
+    source.await_receiver()
+    assert Receivers(make(), Restart(), Metrics("shop"), Silent()).phases_have_begun
+
+
 def test_a_journal_begins_after_the_messages_that_were_written(make: Make) -> None:
     """As for the new query of a pipeline with state."""
     source = source_of(make("{type: http, listen: '0.0.0.0:8080', journal: {max_size: 1MiB}}"))
@@ -192,6 +208,8 @@ def test_the_plan_has_the_receiving_phase(make: Make) -> None:
         ('source "orders" (type: hybrid)', 8080)
     ]
     assert [each.content for each in shared_state(plan)] in ([], ["received messages"])
+    query = fingerprint(plan, b"key")["queries"]["orders"]
+    assert query["nodes"]["orders"]["receives"]
     with pytest.raises(Exception, match="acknowledges messages when they are in its journal"):
         make(state="s3://bucket/state")
 

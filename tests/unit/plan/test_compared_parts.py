@@ -28,7 +28,7 @@ def node(kind: str, inputs: list[str], **more: Any) -> dict[str, Any]:
 def definition(stateful: bool) -> dict[str, Any]:
     """Returns a fingerprint of one query; with `stateful` its root has state."""
     nodes = {
-        "orders": node("source", [], watermark={"delay": 60.0}, columns=COLUMNS),
+        "orders": node("source", [], watermark={"delay": 60.0}, columns=COLUMNS, receives=False),
         "names": node("source", [], static=True, watermark=None, columns=COLUMNS),
         "kept": node("transform", ["orders", "names"]),
         "root": node("transform", ["kept"], stateful=stateful),
@@ -45,6 +45,11 @@ CHANGES = {
     "a new option of a source": ({"nodes.orders.config.jitter": 2}, ALLOWED, ALLOWED),
     "the type of a phase": ({"nodes.orders.config.phases": [{"type": "a"}]}, REFUSED, REFUSED),
     "the start of the last phase": ({"nodes.orders.config.handover": {"x": 1}}, REFUSED, REFUSED),
+    "a source that receives": (
+        {"nodes.orders.receives": True, "nodes.orders.config.changes": True},
+        REFUSED,
+        REFUSED,
+    ),
     "the type of a source": ({"nodes.orders.type": "kafka"}, REFUSED, REFUSED),
     "the columns of a source": ({"nodes.orders.columns": "id: int64"}, REFUSED, ALLOWED),
     "a NOT NULL": ({"nodes.orders.columns": f"{COLUMNS} not null"}, REFUSED, ALLOWED),

@@ -32,7 +32,7 @@ def load_bounds(directory: Path, find: Callable[[], Bounds]) -> Bounds:
     Processes of several queries have the same bounds.
     """
     create_directory_durably(directory)
-    file = JsonStateFile(directory / "bounds.json", "bounds")
+    file = _file(directory)
     with open_private(directory / "bounds.lock", "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stored = file.load()
@@ -41,6 +41,15 @@ def load_bounds(directory: Path, find: Callable[[], Bounds]) -> Bounds:
             stored = {"starts": dict(bounds.starts), "ends": dict(bounds.ends)}
             file.save(stored)
     return Bounds(stored["starts"], stored["ends"])
+
+
+def has_bounds(directory: Path) -> bool:
+    """Returns whether the bounds are stored in a state directory."""
+    return bool(_file(directory).load())
+
+
+def _file(directory: Path) -> JsonStateFile:
+    return JsonStateFile(directory / "bounds.json", "bounds")
 
 
 def last_positions(batches: Iterable[pa.RecordBatch], handover: Handover) -> dict[int, int]:

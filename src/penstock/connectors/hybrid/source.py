@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from penstock.connectors.hybrid.bounds import Bounds, check_columns, load_bounds
+from penstock.connectors.hybrid.bounds import Bounds, check_columns, has_bounds, load_bounds
 from penstock.connectors.hybrid.columns import common_columns
 from penstock.connectors.hybrid.config import HybridSourceConfig
 from penstock.connectors.hybrid.finding import find_bounds
@@ -92,6 +92,11 @@ class HybridSource(PhasedSource[HybridSourceConfig]):
         )
         self.truncates = any(phase.truncates for phase in phases)
         self.declares_primary_key = any(phase.declares_primary_key for phase in phases)
+
+    def await_receiver(self) -> None:
+        receiving, directory = self.receiving_phase(), self.context.state
+        if receiving is not None and directory is not None and not has_bounds(directory):
+            receiving.clear_beginning()
 
     def with_state(self, state: Path) -> Self:
         new = super().with_state(state)
