@@ -133,6 +133,8 @@ class Supervisor:
 
         The phases before end afterwards, so that no record between them is missing.
         """
+        if awaited := self.receivers.awaited:
+            self.log.info("waiting for receivers", sources=", ".join(awaited))
         while self._healthy and not self.receivers.phases_have_begun:
             self.listener.await_end(POLL_SECONDS)
             self._tick()

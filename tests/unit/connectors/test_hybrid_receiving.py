@@ -229,7 +229,7 @@ def test_receivers_of_a_run(make: Make) -> None:
     """Sources with one slot share a receiver, also one that is a phase."""
     plan = make(CHANGES, overlay=OTHER)
     receivers = Receivers(plan, Restart(), Metrics("shop"), Silent())
-    assert not receivers.phases_have_begun
+    assert not receivers.phases_have_begun and receivers.awaited == ["orders"]
     (receiver,) = receivers._receivers.values()
     by_node = {each.context.node: each for each in receiver.sources}
     phase = by_node["orders"]

@@ -75,7 +75,12 @@ class Receivers:
     @property
     def phases_have_begun(self) -> bool:
         """Whether each last phase of a source is received: the phases before it may be read."""
-        return all(phase.has_begun() for phase in self._phases)
+        return not self.awaited
+
+    @property
+    def awaited(self) -> list[str]:
+        """The sources whose last phase is not received yet."""
+        return [phase.context.node for phase in self._phases if not phase.has_begun()]
 
     @property
     def caught_up(self) -> bool:
