@@ -18,6 +18,7 @@ from penstock.engine.updating.rows import (
     TIME,
     WEIGHT,
     RowState,
+    consolidate,
     with_fields,
 )
 
@@ -155,6 +156,12 @@ def test_equal_rows_keep_the_order_of_the_first_and_the_time_of_the_last() -> No
     table = state.table()
     assert table is not None
     assert table.select([WEIGHT, ORDER, TIME]).to_pylist() == [{WEIGHT: 2, ORDER: 5, TIME: 200}]
+
+
+def test_a_row_without_a_weight_is_no_row() -> None:
+    batch = changes([((1, "a"), 1), ((2, "b"), 0)])
+    assert consolidate(batch).column("value").to_pylist() == ["a"]
+    assert RowState().affected_rows(batch).rows.column("value").to_pylist() == ["a"]
 
 
 def test_touched_rows_are_in_the_order_of_arrival() -> None:

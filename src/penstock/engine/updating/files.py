@@ -128,17 +128,18 @@ class RowCache:
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, str, int], tuple[Chain, RowState]] = {}
+        self._sizes: dict[tuple[str, str, int], int] = {}
 
     def take(self, key: tuple[str, str, int]) -> tuple[Chain, RowState] | None:
         """Removes and returns the rows of a bucket with the files that contain them."""
+        self._sizes.pop(key, None)
         return self.entries.pop(key, None)
 
     def put(self, key: tuple[str, str, int], chain: Chain, state: RowState) -> None:
         """Adds the rows of a bucket. Removes others that exceed the size of the cache."""
-        self.entries[key] = chain, state
-        total = sum(state.bytes for _, state in self.entries.values())
-        while total > _CACHED_BYTES and len(self.entries) > 1:
-            total -= self.entries.pop(next(iter(self.entries)))[1].bytes
+        self.entries[key], self._sizes[key] = (chain, state), state.bytes
+        while sum(self._sizes.values()) > _CACHED_BYTES and len(self.entries) > 1:
+            self.take(next(iter(self.entries)))
 
 
 cache = RowCache()

@@ -39,7 +39,7 @@ class UpdateGroups:
         changes = list(batches)
         if not changes:
             return
-        table = pa.Table.from_batches(changes)
+        table = pa.Table.from_batches(changes).combine_chunks()
         for bucket in pc.unique(table.column(BUCKET)).to_pylist():
             chosen = table.filter(pc.equal(table.column(BUCKET), bucket)).drop_columns([BUCKET])
             state = self.files.load(bucket, self.merge)

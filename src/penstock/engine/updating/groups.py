@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT, RowState
+from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT, RowState, take
 
 Function = Literal["sum", "min", "max"]
 
@@ -86,7 +86,7 @@ def _merge(rows: pa.Table, functions: Mapping[str, Function]) -> pa.Table:
     groups = identity.group_by(_IDENTITY, use_threads=False).aggregate(
         [(_INDEX, "min"), *functions.items()]
     )
-    merged = rows.drop_columns(list(functions)).take(groups.column(f"{_INDEX}_min"))
+    merged = take(rows.drop_columns(list(functions)), groups.column(f"{_INDEX}_min").to_numpy())
     for name, function in functions.items():
         values = groups.column(f"{name}_{function}").cast(rows.schema.field(name).type)
         merged = merged.append_column(name, values)

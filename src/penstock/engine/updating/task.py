@@ -23,6 +23,7 @@ from penstock.engine.updating.rows import (
     Numbers,
     RowState,
     negate,
+    take,
 )
 
 BUCKET = "_penstock_bucket"
@@ -91,11 +92,11 @@ class UpdateState:
         table = _nullable(pa.Table.from_batches(changes))
         buckets, order = table.column(BUCKET).to_numpy(), table.column(ORDER).to_numpy()
         is_change = table.column(SIDE).to_numpy() != NO_SIDE
-        table = table.drop_columns([BUCKET])
+        table = table.drop_columns([BUCKET]).combine_chunks()
         for bucket in pc.unique(pa.array(buckets)).to_pylist():
             chosen = np.flatnonzero((buckets == bucket) & is_change)
             chosen = chosen[np.argsort(order[chosen], kind="stable")]
-            affected = self._update(bucket, self._arranged(table.take(pa.array(chosen))))
+            affected = self._update(bucket, self._arranged(take(table, chosen)))
             if affected is not None:
                 yield from _rows(affected)
 
@@ -138,7 +139,7 @@ def _replacements(state: RowState, changes: pa.Table) -> pa.Table:
     """Returns the changes that replace the rows of each key by its last row in order of arrival."""
     indexed = changes.select(_IDENTITY).append_column(_INDEX, pa.array(range(changes.num_rows)))
     last = indexed.group_by(_IDENTITY, use_threads=False).aggregate([(_INDEX, "max")])
-    changes = changes.take(last.column(f"{_INDEX}_max"))
+    changes = take(changes, last.column(f"{_INDEX}_max").to_numpy())
     affected = state.affected_rows(changes)
     stored = affected.rows.append_column(WEIGHT, pa.array(affected.before))
     replaced = (affected.before != 0) & np.isin(_pairs(stored), _pairs(changes))
@@ -161,10 +162,10 @@ def _rows(affected: AffectedRows) -> Iterator[pa.RecordBatch]:
     phases = np.repeat(np.tile(np.array([KEPT, REMOVED, ADDED], np.int8), len(kept)), counts)
     index = np.repeat(np.repeat(np.arange(len(kept)), 3), counts)
     names = [SIDE, *(name for name in affected.rows.schema.names if name.startswith(VALUES))]
-    rows = affected.rows.select(names)
+    rows = affected.rows.select(names).combine_chunks()
     is_once = np.array_equal(index, np.arange(rows.num_rows))
     for start in range(0, len(index), _BATCH_ROWS):
         part = slice(start, start + _BATCH_ROWS)
-        found = rows.slice(start, _BATCH_ROWS) if is_once else rows.take(pa.array(index[part]))
+        found = rows.slice(start, _BATCH_ROWS) if is_once else take(rows, index[part])
         batch = found.add_column(0, PHASE, pa.array(phases[part]))
         yield from batch.combine_chunks().to_batches()
