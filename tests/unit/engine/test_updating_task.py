@@ -16,6 +16,7 @@ from penstock.engine.updating.task import (
     ADDED,
     BUCKET,
     KEPT,
+    KEY_2,
     NO_SIDE,
     PHASE,
     REMOVED,
@@ -61,6 +62,12 @@ def next_task(task: UpdateState, directory: Path) -> UpdateState:
 
 def first_task(directory: Path) -> UpdateState:
     return UpdateState(BucketFiles.of(directory, "o", 0, StateVersion(-1, BUCKETS, {})), 0, 0)
+
+
+def test_a_bucket_without_changes(tmp_path: Path) -> None:
+    named = batch_of([(0, 1, 1, 1)]).slice(1).append_column(KEY_2, pa.array([0]))
+    for replaces in (False, True):
+        assert not list(replace(first_task(tmp_path), replaces=replaces)(iter([named])))
 
 
 def test_rows_are_in_the_order_of_arrival(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ def _nullable(rows: pa.Table) -> pa.Table:
 
 def _replacements(state: RowState, changes: pa.Table) -> pa.Table:
     """Returns the changes that replace the rows of each key by its last row in order of arrival."""
-    indexed = changes.select(_IDENTITY).append_column(_INDEX, pa.array(range(changes.num_rows)))
+    places = pa.array(np.arange(changes.num_rows))
+    indexed = changes.select(_IDENTITY).append_column(_INDEX, places)
     last = indexed.group_by(_IDENTITY, use_threads=False).aggregate([(_INDEX, "max")])
     changes = take(changes, last.column(f"{_INDEX}_max").to_numpy())
     affected = state.affected_rows(changes)
