@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.spark_session.java_flags import LATE
+from penstock.engine.spark_session.java_flags import LATE_C2
 from penstock.engine.spark_session.jvm import Length
 from penstock.engine.spark_session.settings import SessionSettings
 
-RARELY = " ".join(["", *LATE])
+C2_RARELY = " ".join(["", *LATE_C2])
 KEPT = "spark.sql.ui.retainedExecutions"
 
 
@@ -22,10 +22,10 @@ def test_ended_executions_are_kept_for_the_ui() -> None:
 @pytest.mark.parametrize(
     ("conf", "length", "flags"),
     [
-        ({}, "endless", f"-XX:+UseSerialGC -Xss16m{RARELY}"),
+        ({}, "endless", f"-XX:+UseSerialGC -Xss16m{C2_RARELY}"),
         ({}, "seconds", "-XX:+UseSerialGC -Xss16m -XX:TieredStopAtLevel=1"),
-        ({"spark.executor.memory": "8g"}, "endless", f"-XX:+UseG1GC -Xss16m{RARELY}"),
-        ({"spark.executor.extraJavaOptions": "-XX:+UseZGC"}, "minutes", f"-Xss16m{RARELY}"),
+        ({"spark.executor.memory": "8g"}, "endless", f"-XX:+UseG1GC -Xss16m{C2_RARELY}"),
+        ({"spark.executor.extraJavaOptions": "-XX:+UseZGC"}, "minutes", f"-Xss16m{C2_RARELY}"),
         ({"spark.executor.defaultJavaOptions": "-Xss1m"}, "seconds", "-Xss1m"),
     ],
 )

@@ -12,7 +12,7 @@ from penstock.core.units import byte_count
 
 QUICK = "-XX:TieredStopAtLevel=1"
 """Only the C1 compiler, which is faster in a run of seconds."""
-_LATE_C2 = (
+LATE_C2 = (
     "-XX:Tier4InvocationThreshold=200000",
     "-XX:Tier4MinInvocationThreshold=100000",
     "-XX:Tier4CompileThreshold=500000",
@@ -24,7 +24,7 @@ LATE = (
     "-XX:Tier3MinInvocationThreshold=500",
     "-XX:Tier3CompileThreshold=10000",
     "-XX:Tier3BackEdgeThreshold=100000",
-    *_LATE_C2,
+    *LATE_C2,
 )
 """Both compilers only for methods that run often."""
 _STACK = "16m"
@@ -97,7 +97,7 @@ def executor_flags(conf: Mapping[str, str], is_quick: bool) -> list[str]:
     heap = 0
     with suppress(ValueError):  # Spark reports the wrong size.
         heap = byte_count(conf.get("spark.executor.memory", "1g"))
-    flags = [*heap_flags(heap), *([QUICK] if is_quick else _LATE_C2)]
+    flags = [*heap_flags(heap), *([QUICK] if is_quick else LATE_C2)]
     if _COLLECTOR.search(conf.get("spark.executor.extraJavaOptions", "")):
         flags = [flag for flag in flags if not _COLLECTOR.match(flag)]
     return flags
