@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from database_tables import read
-from penstock.connectors.sqlite import SqliteSource
-from penstock.sdk.database import connection
+from penstock.connectors.sqlite import SqliteSource, connection
 
 
 @pytest.mark.parametrize("place", [0, 4, 9])
