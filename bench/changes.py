@@ -198,7 +198,7 @@ def client_reads(system: System, count: int) -> None:
 def source_reads(changes: Changes, count: int) -> None:
     """Receives changes, and reads them from the journal."""
     source, found = changes.source, 0
-    start = source.initial_offset()
+    start = source.latest_offset(source.initial_offset())
     changes.start()
     while found < count:
         end = source.latest_offset(start)
@@ -218,11 +218,12 @@ def source_reads(changes: Changes, count: int) -> None:
 def costs(system: System, rows: int, state: Path) -> dict[str, Cost]:
     """Returns the cost of each side."""
     system.execute(f"CREATE TABLE {system.table} ({COLUMNS})")
+    system.execute(f"INSERT INTO {system.table} VALUES (0, 'snapshot', 0.0, 0)")
     component: Any = registry.find("source", system.name)
     config = component.config_type.model_validate(system.config())
     changes = changes_of(component, config, state, in_thread=True)
-    changes.start()  # The snapshot of the empty table.
-    time.sleep(2)
+    changes.start()
+    changes.until(lambda: changes.received == 1, 30)
     changes.stop()
     system.prepare()
     count = system.change(rows)

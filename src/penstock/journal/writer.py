@@ -111,6 +111,12 @@ class Journal:
         if messages:
             await self._append_in_turn(messages, None)
 
+    async def flush(self) -> None:
+        """Returns when all earlier appends may be acknowledged. Raises StateError."""
+        future = asyncio.get_running_loop().create_future()
+        self._enqueue(Append([], 0, future))
+        await future
+
     def offer(self, messages: Messages) -> bool:
         """Appends messages without waiting.
 
@@ -205,17 +211,20 @@ class Journal:
         return max(0.0, self._synced + self._bounds.flush - time.monotonic())
 
     def _parts(self, group: list[Append]) -> Iterator[list[Append]]:
-        """Yields the appends of each frame."""
+        """Yields the appends of each frame, those with messages."""
         part: list[Append] = []
         size = 0
         for append in group:
+            if not append.messages:
+                continue
             full = self._bounds.flush == "each" or size + append.size > self._bounds.frame
             if part and full:
                 yield part
                 part, size = [], 0
             part.append(append)
             size += append.size
-        yield part
+        if part:
+            yield part
 
     def _write(self, part: list[Append]) -> None:
         batch = to_batch((append.messages for append in part), self._schema)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -62,6 +63,46 @@ def numbers(directory: Path, start: int | None = None, end: int | None = None) -
         at += batch.num_rows
         found += [int(payload[:6]) for payload in batch.column("payload").to_pylist()]
     return found
+
+
+def test_flush_waits_for_earlier_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, write = threading.Event(), os.fdatasync
+
+    def wait_and_write(descriptor: int) -> None:
+        assert written.wait(30)
+        write(descriptor)
+
+    async def flush(writer: Journal) -> None:
+        await writer.flush()
+        monkeypatch.setattr(os, "fdatasync", wait_and_write)
+        await writer.take([message(1)])
+        flushing = asyncio.create_task(writer.flush())
+        assert not (await asyncio.wait([flushing], timeout=0.05))[0] and writer.end == 0
+        written.set()
+        await flushing
+        assert writer.end == 1
+
+    with Journal(tmp_path, SCHEMA) as writer:
+        asyncio.run(flush(writer))
+    assert numbers(tmp_path) == [1]
+
+
+def test_flush_fails_with_an_earlier_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def flush(writer: Journal) -> None:
+        monkeypatch.setattr(os, "fdatasync", fail)
+        await writer.take([message(1)])
+        for _ in range(2):
+            with pytest.raises(StateError, match="No space left on device"):
+                await writer.flush()
+
+    with Journal(tmp_path, SCHEMA) as writer:
+        asyncio.run(flush(writer))
+        monkeypatch.undo()
 
 
 def test_appended_messages_are_read_with_their_metadata(tmp_path: Path) -> None:

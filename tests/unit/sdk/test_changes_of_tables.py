@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -426,8 +427,11 @@ def test_a_schema_begins_before_the_first_row_that_needs_it(receive: Any, tmp_pa
     assert (position, names) == (1, ["k", "v", "more"])
 
 
-def test_a_schema_whose_rows_a_power_failure_has_lost(receive: Any, tmp_path: Path) -> None:
+def test_a_schema_whose_rows_a_power_failure_has_lost(
+    receive: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rows that are received again have positions from the end of the journal."""
+    monkeypatch.setattr(receiver, "_FLUSH_SECONDS", 0.0)
     lost, wide = tmp_path / "lost", {**row("2"), "more": "x"}
     with Journal(lost, COLUMNS, Bounds(flush=3600.0)) as journal:
         log = [(10, [(INSERT, None, row("1"))]), (20, [(INSERT, None, wide)])]
@@ -444,6 +448,7 @@ def test_a_position_is_confirmed_when_all_tables_have_its_rows(
 ) -> None:
     """The journal of the second table fails first, and then has the rows too."""
     monkeypatch.setattr(receiver, "_CONFIRM_SECONDS", 0.0)
+    monkeypatch.setattr(receiver, "_FLUSH_SECONDS", 0.0)
     log = [(10, [(INSERT, None, row("1"))]), (20, []), (30, [])]
     directories = [tmp_path / "first", tmp_path / "second"]
 
@@ -458,8 +463,41 @@ def test_a_position_is_confirmed_when_all_tables_have_its_rows(
                 for directory, journal in zip(directories, journals, strict=True)
             ]
             if is_full:
-                monkeypatch.setattr(journals[1], "append", fail)
+                monkeypatch.setattr(journals[1], "take", fail)
             with pytest.raises(PenstockError, match="full" if is_full else "the end"):
                 asyncio.run(Receiver(tables, log).run())
         assert [Confirmed(each).position for each in directories] == [confirmed] * 2
         assert [JournalReader(each).end() for each in directories] == rows
+
+
+def test_rows_are_passed_on_before_they_are_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction is received while the disk writes the one before, and confirmed after it."""
+    monkeypatch.setattr(receiver, "_CONFIRM_SECONDS", 0.0)
+    written, events = threading.Event(), list[tuple[int, int, int]]()
+    write = os.fdatasync
+
+    def wait_and_write(descriptor: int) -> None:
+        assert written.wait(30)
+        write(descriptor)
+
+    class Log(Receiver):
+        async def receive(self) -> None:
+            confirmed, durable = Confirmed(tmp_path).position, self.tables[0].journal.end
+            events.append((len(self.log), confirmed, durable))
+            if not self.log:
+                monkeypatch.setattr(receiver, "_FLUSH_SECONDS", 0.0)
+                asyncio.get_running_loop().call_later(0.1, written.set)
+            if self.log or confirmed == 31:
+                await super().receive()
+
+    log: list[tuple[int, list[Change]]] = [(10, [])]
+    log += [(position, [(INSERT, None, row(str(position)))]) for position in (20, 30)]
+    with Journal(tmp_path, COLUMNS) as journal:
+        monkeypatch.setattr(os, "fdatasync", wait_and_write)
+        monkeypatch.setattr(receiver, "_FLUSH_SECONDS", 3600.0)
+        with pytest.raises(Permanent, match="the end"):
+            asyncio.run(Log([Table(tmp_path, journal, [])], log).run())
+    assert events == [(3, 0, 0), (2, 11, 0), (1, 11, 0), (0, 11, 0), (0, 31, 2)]
+    assert JournalReader(tmp_path).end() == 2

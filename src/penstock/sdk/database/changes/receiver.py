@@ -10,7 +10,9 @@ from typing import ClassVar
 from penstock.sdk.database.changes.rows import Transaction
 from penstock.sdk.database.changes.table import TableReceiver
 
-_IDLE_SECONDS, _CHUNK_SECONDS = 0.2, 0.02
+_IDLE_SECONDS, _SHORT_SECONDS = 0.2, 0.02
+_FLUSH_SECONDS = 0.05
+"""The time between two waits for the disk: it writes while the next changes are received."""
 _CONFIRM_SECONDS = 1.0
 _RESPONSE_SECONDS = 0.05
 
@@ -32,14 +34,22 @@ class ChangesReceiver(ABC):
         self.position = 0
         self._end = 0
         """The position of the log after the last transaction whose rows are in the journals."""
+        self._flushed = -_FLUSH_SECONDS
+        self._waits_for_disk = False
+        """Whether transactions were passed on whose rows may not be durable."""
         for table in tables:
             table.while_waiting = self._confirm_again
 
     @property
     def idle_seconds(self) -> float:
-        """The time for which `receive` waits, shorter while a chunk is read."""
-        is_reading = any(table.is_reading for table in self.tables)
-        return _CHUNK_SECONDS if is_reading else _IDLE_SECONDS
+        """The time for which `receive` waits, shorter while a chunk is read, or rows must be
+        made durable.
+        """
+        return _SHORT_SECONDS if self._is_reading or self._waits_for_disk else _IDLE_SECONDS
+
+    @property
+    def _is_reading(self) -> bool:
+        return any(table.is_reading for table in self.tables)
 
     @abstractmethod
     async def start(self) -> int:
@@ -87,7 +97,7 @@ class ChangesReceiver(ABC):
             self._begin_chunk()
             await self.receive()
             if self.transaction is None:
-                await self.flush()
+                await self._pass_on()
                 if self._end >= backlog:
                     self._mark_complete()
             since = loop.time() - confirmed
@@ -99,6 +109,19 @@ class ChangesReceiver(ABC):
             if waits or self.is_reply_requested() or since >= _CONFIRM_SECONDS:
                 self.confirm(self._end, reply=waits)
                 confirmed = loop.time()
+
+    async def _pass_on(self) -> None:
+        """Passes the rows of the transactions so far to the journals, and at intervals waits
+        until they are durable.
+        """
+        now = asyncio.get_running_loop().time()
+        self._waits_for_disk = not self._is_reading and now - self._flushed < _FLUSH_SECONDS
+        if self._waits_for_disk:
+            for table in self.tables:
+                await table.pass_on()
+        else:
+            await self.flush()
+            self._flushed = now
 
     def _begin_chunk(self) -> None:
         """Begins a chunk of the first table whose snapshot is not complete."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.journal import Journal, Message, Messages
+from penstock.journal import Journal, Message
 from penstock.journal.reader import split_batch
 from penstock.sdk.database.changes.chunks import ChangedKeys, Chunk
 from penstock.sdk.database.changes.loss import truncated_table
@@ -62,6 +62,7 @@ class TableReceiver(ABC):
         """The bytes of rows that are appended together."""
         self._parts: list[list[Message] | pa.RecordBatch] = []
         self._count = self._size = 0
+        self._is_durable = True
         self._chunk: asyncio.Task[Chunk] | None = None
         self._changed = ChangedKeys()
 
@@ -128,7 +129,7 @@ class TableReceiver(ABC):
         self.progress = Progress(transaction.position, number, self.progress.chunk)
         self._add(self.payload(operation, values), transaction)
         if self._is_full:
-            await self.flush()
+            await self.pass_on()
 
     async def truncate(self, transaction: Transaction, *, is_part: bool = False) -> None:
         """Adds the removal of all rows, as the option `on_truncate` says. Raises Permanent.
@@ -183,7 +184,7 @@ class TableReceiver(ABC):
             self._count += part.num_rows
             self._size += part.nbytes
             if self._is_full:
-                await self.flush()
+                await self.pass_on()
 
     async def mark_changed(self, key: Key, transaction: Transaction) -> None:
         """Records that a row has changed: it is left out of a chunk that is read."""
@@ -228,33 +229,37 @@ class TableReceiver(ABC):
             self.progress = self.progress._replace(chunk=reached)
             self._add(self.payload(Operation.INSERT, row), None, chunk.lsn)
             if self._is_full:
-                await self.flush()
+                await self.pass_on()
         self.progress = self.progress._replace(chunk=end)
         await self.flush()
 
-    async def flush(self) -> None:
-        """Appends the rows to the journal, and returns when they are durable."""
+    async def pass_on(self) -> None:
+        """Passes the rows to the journal, and waits only while it is full."""
         parts, self._parts, self._count, self._size = self._parts, [], 0, 0
-        if not parts:
-            return
-        append = asyncio.ensure_future(self._append(parts))
+        for part in parts:
+            self._is_durable = False
+            await self._until(self.journal.take(part))
+
+    async def flush(self) -> None:
+        """Passes the rows to the journal, and returns when all rows of it are durable."""
+        await self.pass_on()
+        if not self._is_durable:
+            await self._until(self.journal.flush())
+            self._is_durable = True
+
+    async def _until(self, call: Coroutine[Any, Any, None]) -> None:
+        """Waits for the end of a call, which ends with this one."""
+        task = asyncio.ensure_future(call)
         try:
-            await self._wait_for(append)
+            await self._wait_for(task)
         finally:
-            append.cancel()
-        await append
+            task.cancel()
+        await task
 
     async def _wait_for(self, task: asyncio.Future[Any]) -> None:
         """Waits for the end of a task. The server receives confirmations meanwhile."""
         while not (await asyncio.wait([task], timeout=_WAIT_SECONDS))[0]:
             self.while_waiting()
-
-    async def _append(self, parts: Sequence[Messages]) -> None:
-        """Appends parts, the last of which is durable after all others."""
-        *others, last = parts
-        for part in others:
-            await self.journal.take(part)
-        await self.journal.append(last)
 
     def cancel(self) -> None:
         """Cancels the read of a chunk."""
