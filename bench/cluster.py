@@ -1,18 +1,20 @@
 """CPU seconds of pipelines on a standalone cluster of one and two workers, beside a local master.
 
-    ./dev bench cluster [--json] [--warm N] [--batches N] [--tasks N] [--only NAME] [--pairs]
+    ./dev bench cluster [--json] [--warm N] [--batches N] [--rows N] [--tasks N] [--only NAME]
+                        [--pairs]
 
-The ratio of a cluster falls with the number of batches, as each executor compiles its own code:
-`--only stateless --warm 500` shows that of a long run. The last lines mark ratios above 1.3, the
-limit for a long run. `--pairs` leaves out the kinds beside the local master and two workers.
+The ratio of a cluster falls with the number of batches, as each executor compiles its own code, and
+with the rows of a batch: `--only stateless --warm 500` and `--rows 20000` show that. The last lines
+mark ratios above 1.3, the limit for a long run. `--pairs` leaves out the kinds beside the local
+master and two workers.
 
 One machine has all processes: a master and two workers of one core, each in a mount namespace of
 its own. On each kind of cluster one application runs the pipelines in turn: their batches have the
-same 2,000 rows. The last kind has two workers and `--tasks` tasks in place of two, which shows the
-cost of a task; it runs the first pipeline only. CPU seconds are those of batches after the first
-`--warm` ones, by class of process. On a local master the driver's JVM runs the tasks, and the
-helpers of the driver are also the workers of tasks. All run the Java of the system. The line
-`threads` divides the milliseconds of Java in a batch by the work of its threads.
+same number of rows, 2,000 without `--rows`. The last kind has two workers and `--tasks` tasks in
+place of two, which shows the cost of a task; it runs the first pipeline only. CPU seconds are those
+of batches after the first `--warm` ones, by class of process. On a local master the driver's JVM
+runs the tasks, and the helpers of the driver are also the workers of tasks. All run the Java of the
+system. The line `threads` divides the milliseconds of Java in a batch by the work of its threads.
 """
 
 from __future__ import annotations
@@ -99,12 +101,14 @@ class Costs:
 class Application:
     """Pipelines that one application of a cluster runs in turn."""
 
-    def __init__(self, directory: Path, kind: Kind, cluster: SparkCluster, names: Sequence[str]):
+    def __init__(
+        self, directory: Path, kind: Kind, cluster: SparkCluster, names: Sequence[str], rows: int
+    ) -> None:  # fmt: skip
         self._kind, self._cluster = kind, cluster
         self.paths = {name: directory / name / f"{name}.yaml" for name in names}
         for name, path in self.paths.items():
             path.parent.mkdir()
-            source = SOURCE.replace("TASKS", str(kind.tasks))
+            source = SOURCE.replace("TASKS", str(kind.tasks)).replace("ROWS", str(rows))
             runtime = f"name: {name}\nruntime:\n{kind.runtime(cluster.url)}"
             path.write_text(runtime + source + PIPELINES[name])
         command = [sys.executable, "-c", PROGRAM, *map(str, self.paths.values())]
@@ -205,7 +209,9 @@ def _batches(state: Path) -> int:
     return max(numbers, default=-1) + 1
 
 
-def rows(names: Sequence[str], of: Sequence[Kind], warm: int, batches: int) -> Iterator[Costs]:
+def all_costs(
+    names: Sequence[str], of: Sequence[Kind], rows: int, warm: int, batches: int
+) -> Iterator[Costs]:
     """Yields the costs of the pipelines on each kind of cluster."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
         hidden = Path(scratch, "hidden")
@@ -215,7 +221,8 @@ def rows(names: Sequence[str], of: Sequence[Kind], warm: int, batches: int) -> I
                 directory = Path(scratch, str(number))
                 directory.mkdir()
                 chosen = names if kind.tasks == of[0].tasks else names[:1]
-                yield from Application(directory, kind, cluster, chosen).costs(warm, batches)
+                application = Application(directory, kind, cluster, chosen, rows)
+                yield from application.costs(warm, batches)
 
 
 def summary(found: Sequence[Costs]) -> dict[str, dict[str, float]]:
@@ -250,6 +257,7 @@ def main() -> None:
     parser = options.parser(__doc__)
     parser.add_argument("--warm", type=int, default=80, help="batches that are not counted")
     parser.add_argument("--batches", type=int, default=30, help="batches that are counted")
+    parser.add_argument("--rows", type=int, default=2000, help="rows of a batch")
     parser.add_argument("--tasks", type=int, default=16, help="tasks of the last kind")
     parser.add_argument("--only", choices=PIPELINES, action="append", metavar="NAME")
     parser.add_argument("--pairs", action="store_true", help="local master and two workers only")
@@ -258,7 +266,7 @@ def main() -> None:
     of = (of[0], of[2]) if given.pairs else of
     names = given.only or list(PIPELINES)
     found = []
-    for costs in rows(names, of, given.warm, given.batches):
+    for costs in all_costs(names, of, given.rows, given.warm, given.batches):
         found.append(costs)
         if not given.json:
             _show(costs, header=len(found) == 1)

@@ -25,7 +25,7 @@ SOURCE = """\
 sources:
   rows:
     type: generate
-    max_records: 2000
+    max_records: ROWS
     partitions: TASKS
     fields:
       id: sequence
