@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +12,51 @@ from pyspark.sql import Column, SparkSession
 from penstock.engine.catalyst.logical_plans import Catalyst
 
 _COMPILER = "org.codehaus.janino.ClassBodyEvaluator"
+_STRING = "org.apache.spark.unsafe.types.UTF8String"
+_CALLING = f"""
+private static String failure(String needed, String body) {{
+  try {{
+    Thread.currentThread().getContextClassLoader().loadClass(needed);
+    {_COMPILER} compiler = new {_COMPILER}();
+    compiler.setImplementedInterfaces(new Class[] {{java.util.concurrent.Callable.class}});
+    Object compiled = compiler.createInstance(new java.io.StringReader(body));
+    ((java.util.concurrent.Callable) compiled).call();
+    return "";
+  }} catch (Throwable error) {{
+    return error + "\\n";
+  }}
+}}
+
+public String toString() {{
+  String[] texts = new String[] {{TEXTS}};
+  String failures = "";
+  for (int number = 0; number < texts.length; number += 2) {{
+    failures += failure(texts[number], texts[number + 1]);
+  }}
+  return failures.trim();
+}}
+"""
 
 
-def hash_code_in_tasks(session: SparkSession, body: str) -> Column:
-    """Returns the hash code of an object with the methods of a text, as a column.
+def failures_in_tasks(session: SparkSession, bodies: Mapping[str, str]) -> Column:
+    """Returns the failures of methods `Object call()` of texts, as a column; empty without any.
 
-    Each row compiles the text, by the compiler of Spark.
+    Each text has the name of a class that it needs. Each row compiles the texts, by the compiler of
+    Spark. No failure ends the task, also not that of a class that the executor lacks.
     """
     objects = _Objects(Catalyst(session))
-    text = objects.new("java.io.StringReader", objects.text(body))
+    text = objects.new("java.io.StringReader", objects.text(calling(bodies)))
     compiled = objects.call(objects.new(_COMPILER), "createInstance", "java.lang.Object", text)
-    return objects.hash_code(compiled)
+    return objects.string_of(compiled)
+
+
+def calling(bodies: Mapping[str, str]) -> str:
+    """Returns a text of Java whose `toString` calls each text and returns the failures.
+
+    It has no other classes than those of Java and of the compiler.
+    """
+    texts = ", ".join(json.dumps(text) for pair in bodies.items() for text in pair)
+    return _CALLING.replace("TEXTS", texts)
 
 
 @dataclass(frozen=True)
@@ -42,17 +78,23 @@ class _Objects:
 
     def call(self, target: Any, method: str, result: str, *arguments: Any) -> Any:
         """Returns the result of a method, an object of a class with this name."""
-        return self._invoke(target, method, self._type(result), arguments)
-
-    def hash_code(self, target: Any) -> Column:
-        integer = self.catalyst.java.org.apache.spark.sql.types.DataTypes.IntegerType
-        return self.catalyst.column(self._invoke(target, "hashCode", integer, ()))
-
-    def _invoke(self, target: Any, method: str, type_: Any, arguments: tuple[Any, ...]) -> Any:
         sequence = self.catalyst.sequence
         return self.catalyst.expressions.objects.Invoke(
-            target, method, type_, sequence(arguments), sequence([]), False, False, False
-        )
+            target, method, self._type(result), sequence(arguments), sequence([]),
+            False, False, False,
+        )  # fmt: skip
+
+    def string_of(self, target: Any) -> Column:
+        """Returns the string of an object, as a column."""
+        java, sequence = self.catalyst.java, self.catalyst.sequence
+        text = self.call(target, "toString", "java.lang.String")
+        string = self.catalyst.expressions.objects.StaticInvoke(
+            java.java.lang.Class.forName(_STRING),
+            java.org.apache.spark.sql.types.DataTypes.StringType,
+            "fromString", sequence([text]), sequence([]), False, False, False,
+            java.scala.Option.empty(),
+        )  # fmt: skip
+        return self.catalyst.column(string)
 
     def _type(self, name: str) -> Any:
         java = self.catalyst.java

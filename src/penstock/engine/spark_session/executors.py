@@ -22,7 +22,7 @@ from penstock.core.error_codec import encode_errors
 from penstock.core.errors import UserError
 from penstock.core.log import Log
 from penstock.engine.spark_session.cluster import await_executors, registered_executors
-from penstock.engine.spark_session.hadoop import tuning_tasks
+from penstock.engine.spark_session.hadoop import plain_tasks, tuning_tasks
 from penstock.engine.spark_session.shared_paths import SharedPath, describe
 from penstock.engine.spark_session.versions import (
     PACKAGES_HINT,
@@ -32,17 +32,22 @@ from penstock.engine.spark_session.versions import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _PROBE_SECONDS = 0.5
 """The duration of a task, so that no executor runs the task of another one."""
 _NO_PACKAGES = re.compile(r"No module named \S+|.*PYTHON_VERSION_MISMATCH.*")
+_UNTUNED = "executors log each task, or need more CPU for their files"
 _PROBE = pa.schema([("result", pa.string())])
 
 
 class _Result(NamedTuple):
-    """The differences of an executor: its versions, and the paths that it lacks, by number."""
+    """The differences of an executor: its versions, and the paths that it lacks, by number.
 
+    `failures` are those of `tuning_tasks`, with the host.
+    """
+
+    failures: str
     versions: str
     missing: Sequence[tuple[int, str]]
 
@@ -86,10 +91,28 @@ class Executors:
         slots = max(int(session.sparkContext.defaultParallelism), registered_executors(session))
         paths = [asdict(path) for path in self._paths]
         driver = {"host": socket.gethostname(), "versions": versions(), "paths": paths}
-        # A task with a source and a sink needs two workers.
-        tasks = tuning_tasks(session, slots).mapInArrow(_pass, "tuned int")
-        probes = tasks.mapInArrow(partial(_probe, json.dumps(driver)), "result string")
-        return [_Result(*json.loads(row.result)) for row in probes.collect()]
+        probe = partial(_probe, json.dumps(driver))
+
+        def collected(tasks: DataFrame) -> list[_Result]:
+            # A task with a source and a sink needs two workers.
+            passed = tasks.mapInArrow(_pass, "failures string")
+            rows = passed.mapInArrow(probe, "result string").collect()
+            return [_Result(*json.loads(row.result)) for row in rows]
+
+        try:
+            results = collected(tuning_tasks(session, slots))
+            failures = {result.failures for result in results} - {""}
+        except Exception as error:
+            if _without_packages(error) is not None:
+                raise
+            results, failures = collected(plain_tasks(session, slots)), {_first_line(error)}
+        if failures:
+            self._log.warning(_UNTUNED, reasons=sorted(failures))
+        return results
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _without_packages(error: BaseException) -> UserError | None:
@@ -110,8 +133,7 @@ def _pass(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 @encode_errors
 def _probe(expected: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yields the differences between this machine and that of the driver."""
-    for _ in batches:
-        pass
+    failures = "".join(text for batch in batches for text in batch["failures"].to_pylist())
     time.sleep(_PROBE_SECONDS)
     driver = json.loads(expected)
     reasons = [SharedPath(**values).difference() for values in driver["paths"]]
@@ -120,5 +142,11 @@ def _probe(expected: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
         for number, reason in enumerate(reasons)
         if reason is not None
     ]
-    result = _Result(different_versions(driver), missing)
+    result = _Result(_with_host(failures), different_versions(driver), missing)
     yield pa.RecordBatch.from_pylist([{"result": json.dumps(result)}], schema=_PROBE)
+
+
+def _with_host(failures: str) -> str:
+    """Returns the failures of a task as one line, with the host; nothing without any."""
+    lines = failures.splitlines()
+    return f"executor on {socket.gethostname()}: {'; '.join(lines)}" if lines else ""

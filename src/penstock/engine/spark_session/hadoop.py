@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
 from penstock.engine.catalyst.java_functions import compile_java
-from penstock.engine.catalyst.task_java import hash_code_in_tasks
+from penstock.engine.catalyst.task_java import failures_in_tasks
 
 _TUNE = """
 public static class LocalFiles extends org.apache.hadoop.fs.RawLocalFileSystem {
@@ -58,30 +58,32 @@ public Object apply(Object settings, Object unused) {{
 """
 """Also removes the origins of the settings."""
 
-_TUNE_EXECUTOR = f"""{_TUNE}
-private static void setLogLevel(String level) {{
+TUNE_EXECUTOR = {
+    "org.apache.hadoop.fs.RawLocalFileSystem": f"""{_TUNE}
+public Object call() throws Exception {{
+  tune(org.apache.spark.deploy.SparkHadoopUtil.get().conf());
+  return null;
+}}
+""",
+    "org.apache.logging.log4j.core.LoggerContext": """
+public Object call() {
   org.apache.logging.log4j.core.LoggerContext context =
       (org.apache.logging.log4j.core.LoggerContext)
           org.apache.logging.log4j.LogManager.getContext(false);
   String location =
       String.valueOf(context.getConfiguration().getConfigurationSource().getLocation());
-  if (location.contains("org/apache/spark/log4j2")) {{
+  if (location.contains("org/apache/spark/log4j2")) {
     org.apache.logging.log4j.core.config.Configurator.setRootLevel(
-        org.apache.logging.log4j.Level.toLevel(level));
-  }}
-}}
+        org.apache.logging.log4j.Level.toLevel("LEVEL"));
+  }
+  return null;
+}
+""",
+}
+"""The files of an executor, and the level of a log that has the default settings of Spark.
 
-public int hashCode() {{
-  try {{
-    tune(org.apache.spark.deploy.SparkHadoopUtil.get().conf());
-    setLogLevel("LEVEL");
-    return 0;
-  }} catch (Exception error) {{
-    throw new RuntimeException(error);
-  }}
-}}
+Each has the name of a class that an executor may lack.
 """
-"""Also sets the level of a log that has the default settings of Spark."""
 
 
 def tune_hadoop(session: SparkSession) -> None:
@@ -103,14 +105,20 @@ def tuning_tasks(session: SparkSession, number: int) -> DataFrame:
     Hadoop's files take less CPU, as at the driver. The log has the level of the driver: by default
     Spark logs each task and each block, and `spark.executor.syncLogLevel.enabled` has no effect.
     An executor without such a task takes more CPU. A session of another program is left as it is.
+    The column has the failures of a task, for which the executor remains as it is.
     """
-    rows = session.range(0, number, 1, number)
     if not _is_tuned(session):
-        return rows.select(lit(0).alias("tuned"))
+        return plain_tasks(session, number)
     java: Any = session
     level = java._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().name()
-    tuned = hash_code_in_tasks(session, _TUNE_EXECUTOR.replace("LEVEL", level))
-    return rows.select(tuned.alias("tuned"))
+    bodies = {name: body.replace("LEVEL", level) for name, body in TUNE_EXECUTOR.items()}
+    failures = failures_in_tasks(session, bodies)
+    return session.range(0, number, 1, number).select(failures.alias("failures"))
+
+
+def plain_tasks(session: SparkSession, number: int) -> DataFrame:
+    """Returns the rows of `tuning_tasks` whose tasks leave their executors as they are."""
+    return session.range(0, number, 1, number).select(lit("").alias("failures"))
 
 
 def _is_tuned(session: SparkSession) -> bool:
