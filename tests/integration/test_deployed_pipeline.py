@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from command_line import CommandLine
+from penstock.core.cache import cache_directory
 from servers.kubernetes import TOKEN, Kubernetes, image_environment, pod_command
 from servers.process import Process
+from servers.read_only import read_only, written_by
 from servers.server import free_port
 
 pytestmark = pytest.mark.spark
@@ -26,8 +29,9 @@ sources:
 transforms:
   totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(n) AS total FROM in GROUP BY k"}
 sinks:
-  out: {type: files, from: totals, path: DIRECTORY/out, format: json}
+  out: {type: files, from: totals, path: DIRECTORY/home/out, format: json}
 """
+"""Pipeline whose executors write files to the only directory of a volume that a test can read."""
 WINDOWS = """\
 name: totals
 sources:
@@ -38,30 +42,38 @@ transforms:
     type: sql
     sql: SELECT window.start AS at, k, count(*) AS n FROM in GROUP BY window(at, '1 minute'), k
 sinks:
-  out: {type: files, from: totals, path: DIRECTORY/out, format: json}
+  out: {type: files, from: totals, path: DIRECTORY/state/out, format: json}
 """
 """Pipeline whose executors would need a shared state."""
 ROWS = 300
 BAD = range(0, ROWS, 30)
+PATHS = {
+    "/pipeline": "pipeline", "/etc/penstock": "penstock", "/state": "state",
+    "/home/penstock": "home", "/opt/penstock/cache": "cache",
+}  # fmt: skip
+"""The directories of a container, and their places in the directory of a test."""
 
 
 class Deployment:
     """The objects of manifests, whose paths and ports are those of this machine."""
 
     def __init__(self, directory: Path, manifests: str) -> None:
-        for path in ("/pipeline", "/etc/penstock", "/state"):
-            (directory / path.rsplit("/")[-1]).mkdir()
-            manifests = manifests.replace(path, str(directory / path.rsplit("/")[-1]))
+        for name in PATHS.values():
+            (directory / name).mkdir()
+        paths = rf"(?<![\w/])({'|'.join(PATHS)})(?![\w-])"
+        manifests = re.sub(paths, lambda found: f"{directory / PATHS[found[1]]}", manifests)
         for port in (7078, 7079, 9090):
             manifests = manifests.replace(f"{port}", f"{free_port()}")
         self.objects = {(each["kind"], each["metadata"]["name"]): each
                         for each in YAML(typ="safe").load_all(manifests)}  # fmt: skip
 
+    def pod(self) -> dict[str, Any]:
+        """Returns the specification of the pod of the driver."""
+        return dict(self.objects["StatefulSet", "totals"]["spec"]["template"]["spec"])
+
     def container(self) -> dict[str, Any]:
         """Returns the container of the driver."""
-        (container,) = self.objects["StatefulSet", "totals"]["spec"]["template"]["spec"][
-            "containers"
-        ]
+        (container,) = self.pod()["containers"]
         return dict(container)
 
     def write(self, name: str, directory: Path, *replaced: str) -> None:
@@ -117,7 +129,7 @@ def test_a_deployed_pipeline(
     log = (tmp_path / "pipeline" / "log").read_text()
     assert code == 0, log
     assert kubernetes.denied() == []
-    rows = written(tmp_path)
+    rows = written(tmp_path / "home")
     good = [number for number in range(ROWS) if number not in BAD]
     counts = Counter(f"k{number % 3}" for number in good)
     totals = {key: sum(n for n in good if f"k{n % 3}" == key) for key in counts}
@@ -128,7 +140,8 @@ def test_a_deployed_pipeline(
     assert [each["metadata"]["name"] for each in kubernetes.pods("default")] == ["totals-0"]
 
 
-def test_one_pod_runs_a_window_without_executors(tmp_path: Path) -> None:
+def test_one_pod_runs_a_window_with_a_read_only_root(tmp_path: Path) -> None:
+    """The image has the class cache. The rows are written to the volume of the state."""
     deployment = deploy(tmp_path, WINDOWS, 0)
     minutes = [f"2026-01-01T00:0{number % 3}:00Z" for number in range(ROWS)]
     lines = [json.dumps({"k": "a", "at": minute}) for minute in minutes]
@@ -137,14 +150,21 @@ def test_one_pod_runs_a_window_without_executors(tmp_path: Path) -> None:
     deployment.write("totals-settings", tmp_path / "penstock")
     entry = [sys.executable, "-m", "penstock.deploy.image.entrypoint"]
     log = tmp_path / "pipeline" / "log"
-    driver = Process([*entry, *deployment.container()["args"]], log, image_environment())
+    (tmp_path / "cache" / "classes").symlink_to(cache_directory() / "classes")
+    command = read_only(
+        [*entry, *deployment.container()["args"]],
+        [str(tmp_path)],
+        [*written_by(deployment.pod(), claims=["state"])],
+    )
+    image = {"HOME": f"{tmp_path}/home", "PENSTOCK_CACHE": f"{tmp_path}/cache"}
+    driver = Process(command, log, {**image_environment(), **image})
     try:
         code = driver.wait(240)
     finally:
         driver.kill()
     assert code == 0, log.read_text()
-    assert Counter(row["at"] for row in written(tmp_path)) == Counter(set(minutes))
-    assert {row["n"] for row in written(tmp_path)} == {ROWS // 3}
+    assert Counter(row["at"] for row in written(tmp_path / "state")) == Counter(set(minutes))
+    assert {row["n"] for row in written(tmp_path / "state")} == {ROWS // 3}
     assert list((tmp_path / "state" / "totals").glob("checkpoints/totals/state/0/0/*"))
 
 

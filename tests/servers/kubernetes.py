@@ -3,7 +3,7 @@
 No image can be downloaded, so a real cluster cannot be had. The stand-in has the parts that Spark
 uses: pods, by name and by labels, and watches over a WebSocket. A request needs the token of the
 service account, and a rule of its role. A pod is a process in a mount namespace of its own, with
-the host names of the cluster.
+the host names of the cluster and a read-only root. It writes only the empty volumes of the pod.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from servers.install import program
+from servers.read_only import read_only, written_by
 from servers.server import Server
 from servers.spark import namespace
 
 TOKEN = "made-up-token-of-the-service-account"
 _PODS = "/api/v1/namespaces/{namespace}/pods"
 _POD = f"{_PODS}/{{name}}"
+_SPARK_VOLUME = "/var/data/"
+"""The volumes of Spark, in whose place is a directory of the stand-in."""
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
 _TERM = re.compile(r"([\w./-]+) ?(!?=|in) ?(?:\(([^)]*)\)|([^,]*)),?")
 """A term of a label selector: a label, an operator, and several values or one."""
@@ -207,9 +210,13 @@ class _Pods:
         work.mkdir()
         variables |= {"SPARK_LOCAL_DIRS": str(work)}
         entry = [sys.executable, "-m", "penstock.deploy.image.entrypoint", *container["args"]]
+        volumes = [path for path in written_by(pod["spec"]) if not path.startswith(_SPARK_VOLUME)]
+        (home,) = (path for path in volumes if path != "/tmp")
+        kept = [str(work), str(Path(home).parent)]
+        entry = read_only(entry, kept, [str(work), *volumes])
         with (work / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                *pod_command(self._hosts, name, entry), cwd=work, stdout=log, stderr=log,
+                *pod_command(self._hosts, name, entry), cwd=home, stdout=log, stderr=log,
                 start_new_session=True, env={**os.environ, **variables},
             )  # fmt: skip
         self._processes[name] = process

@@ -129,7 +129,9 @@ def test_the_run_of_the_driver(objects: Objects, tmp_path: Path) -> None:
     assert environment["PENSTOCK_SECRETS"]["value"] == "/etc/penstock-secrets"
     assert {each["mountPath"] for each in container["volumeMounts"]} == {
         "/pipeline", "/etc/penstock", "/etc/penstock-secrets", "/state",
+        "/tmp", "/home/penstock", "/opt/penstock/cache/jars",
     }  # fmt: skip
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
 
 
 @pytest.mark.slow
@@ -228,8 +230,9 @@ def test_executors_have_the_files_and_no_access(objects: Objects) -> None:
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"] == driver["securityContext"]
     assert spec["securityContext"]["runAsNonRoot"]
-    assert [volume["name"] for volume in spec["volumes"]] == ["pipeline"]
-    assert "env" not in spec["containers"][0]
+    assert [volume["name"] for volume in spec["volumes"]] == ["pipeline", "tmp", "home"]
+    (container,) = spec["containers"]
+    assert "env" not in container and container["securityContext"]["readOnlyRootFilesystem"]
 
 
 def test_nothing_secret_is_printed(deployment: Deployment) -> None:

@@ -118,6 +118,19 @@ def test_the_size_of_one_pod(
     assert runtime.spark.get("spark.driver.memory", runtime.memory) == f"{heap}m"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "cores"), [((), "1 core and"), (("--cores", 3), "3 cores and")])
+def test_a_comment_has_the_size_of_one_pod(
+    words: tuple[Any], cores: str, said: Said, path: Path
+) -> None:
+    path.write_text(PIPELINE + "runtime: {master: 'local[*]', memory: 1g}\n")
+    first = said("deploy", "k8s", path, "--executors", 0, *words)[1].splitlines()[0]
+    assert first == (
+        f"# The driver runs the tasks, with {cores} a heap of 1024 MiB: "
+        "--executors, --cores and --memory set other sizes."
+    )
+
+
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
@@ -138,7 +151,12 @@ def test_the_state_of_a_window_in_an_object_store(said: Said, path: Path, master
     source = "{type: kafka, brokers: b, topic: t, format: json, schema: at TIMESTAMP,\n"
     text = PIPELINE.replace(PIPELINE.split("in: ")[1].split("\n")[0], source.rstrip())
     path.write_text(text + f"runtime: {{master: '{master}', state: 's3://bucket/states'}}\n")
-    assert "volumeClaimTemplates" not in printed(said, path)["StatefulSet", "edge"]["spec"]
+    stateful_set = printed(said, path)["StatefulSet", "edge"]["spec"]
+    assert "volumeClaimTemplates" not in stateful_set
+    (container,) = stateful_set["template"]["spec"]["containers"]
+    mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+    assert mounts["/opt/penstock/cache/state"] == "states"
+    assert {"name": "states", "emptyDir": {}} in stateful_set["template"]["spec"]["volumes"]
     assert said("deploy", "image", path)[0] == 0
     code, _, err = said("deploy", "k8s", path)
     assert code == 2 and "error[object-store-state]" in err

@@ -71,6 +71,21 @@ seccompProfile:
 allowPrivilegeEscalation: false
 capabilities:
   drop: [ALL]
+readOnlyRootFilesystem: true
+{{- end }}
+
+{{- define "penstock.writtenMounts" -}}
+- name: tmp
+  mountPath: /tmp
+- name: home
+  mountPath: /home/penstock
+{{- end }}
+
+{{- define "penstock.writtenVolumes" -}}
+- name: tmp
+  emptyDir: {}
+- name: home
+  emptyDir: {}
 {{- end }}
 
 {{- define "penstock.projectVolume" -}}
@@ -154,6 +169,8 @@ spec:
         - name: pipeline
           mountPath: /pipeline
           readOnly: true
+        {{- include "penstock.writtenMounts" . | nindent 8 }}
   volumes:
     - {{- include "penstock.projectVolume" . | nindent 6 }}
+    {{- include "penstock.writtenVolumes" . | nindent 4 }}
 {{- end }}

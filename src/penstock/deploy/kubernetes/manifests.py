@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from penstock.deploy.executors import Executors
 from penstock.deploy.image.dockerfile import DEFAULT_IMAGE
 from penstock.deploy.kubernetes.deployment import (
     METRICS_PORT,
@@ -43,6 +44,7 @@ def to_yaml(deployment: Deployment) -> str:
 def notes(deployment: Deployment) -> Iterator[str]:
     """Yields the preparations that the manifests do not make, and the Secret's command."""
     project = deployment.project
+    yield _size(deployment.executors)
     if deployment.image == DEFAULT_IMAGE:
         yield f"Build the image {DEFAULT_IMAGE} for the nodes (penstock deploy image), or name one."
     if project.plan.bounded:
@@ -58,6 +60,15 @@ def notes(deployment: Deployment) -> Iterator[str]:
     yield secret_command(deployment)
     if optional:
         yield f"The file has defaults for {', '.join(optional)}."
+
+
+def _size(executors: Executors) -> str:
+    """Returns the cores and the heap of the pods that run tasks, with the options that set them."""
+    cores = "1 core" if executors.cores == 1 else f"{executors.cores} cores"
+    pods = {0: "The driver runs the tasks, with", 1: "1 executor has"}
+    subject = pods.get(executors.number, f"{executors.number} executors each have")
+    options = "--executors, --cores and --memory set other sizes"
+    return f"{subject} {cores} and a heap of {executors.memory_mib} MiB: {options}."
 
 
 def secret_command(deployment: Deployment) -> str:

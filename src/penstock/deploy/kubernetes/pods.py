@@ -29,7 +29,18 @@ _POD_SECURITY = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 _PROJECT_MOUNT: Manifest = {"name": "pipeline", "mountPath": PROJECT, "readOnly": True}
-_CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+_CONTAINER_SECURITY = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+_WRITTEN = {"tmp": "/tmp", "home": "/home/penstock"}
+"""The directories of the image that every process writes, by the name of their volume.
+
+Executors have the directories of Spark in a volume of Spark beside them.
+"""
+_JARS, _STATES = {"jars": "/opt/penstock/cache/jars"}, {"states": "/opt/penstock/cache/state"}
+"""The directories of the cache that a driver writes. The image has the class cache beside them."""
 
 
 def driver_pod(deployment: Deployment) -> Manifest:
@@ -45,6 +56,7 @@ def driver_pod(deployment: Deployment) -> Manifest:
             _project_volume(deployment),
             {"name": "settings", "configMap": {"name": deployment.settings_map}},
             *_secrets_volume(deployment),
+            *_empty_volumes(_written_by_driver(deployment)),
         ],
     }
 
@@ -62,10 +74,10 @@ def executor_template(deployment: Deployment) -> Manifest:
                 {
                     "name": EXECUTOR,
                     "securityContext": {**_CONTAINER_SECURITY},
-                    "volumeMounts": [{**_PROJECT_MOUNT}],
+                    "volumeMounts": [{**_PROJECT_MOUNT}, *_mounts(_WRITTEN)],
                 }
             ],
-            "volumes": [_project_volume(deployment)],
+            "volumes": [_project_volume(deployment), *_empty_volumes(_WRITTEN)],
         },
     }
 
@@ -79,6 +91,7 @@ def _driver_container(deployment: Deployment) -> Manifest:
         mounts.append({"name": "secrets", "mountPath": SECRETS, "readOnly": True})
     if deployment.claims_state:
         mounts.append({"name": "state", "mountPath": STATE})
+    mounts += _mounts(_written_by_driver(deployment))
     return {
         "name": DRIVER,
         "image": deployment.image,
@@ -163,6 +176,22 @@ def _secrets_volume(deployment: Deployment) -> list[Manifest]:
         return []
     secret = {"secretName": deployment.name, "items": _items(deployment.secret_keys)}
     return [{"name": "secrets", "secret": secret}]
+
+
+def _written_by_driver(deployment: Deployment) -> dict[str, str]:
+    """Returns the directories that the driver writes, without that of a claim of the state.
+
+    A state in an object store has a copy in the cache.
+    """
+    return {**_WRITTEN, **_JARS, **({} if deployment.claims_state else _STATES)}
+
+
+def _mounts(directories: dict[str, str]) -> list[Manifest]:
+    return [{"name": name, "mountPath": path} for name, path in directories.items()]
+
+
+def _empty_volumes(directories: dict[str, str]) -> list[Manifest]:
+    return [{"name": name, "emptyDir": {}} for name in directories]
 
 
 def _projection(kind: str, name: str, keys: dict[str, str]) -> Manifest:
