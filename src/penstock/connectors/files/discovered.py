@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 
+from penstock.connectors.files.base import log_base, record_base
 from penstock.connectors.files.cloud_store import prefixes_of_earlier_versions
 from penstock.connectors.files.config import FilesSourceConfig
 from penstock.connectors.files.discovery import Discovery
@@ -36,12 +38,17 @@ class DiscoveredFiles:
         self._end: int | None = None
 
     @cached_property
+    def _base(self) -> Path:
+        context = self._context
+        return log_base(context.state, context.project, self._config.paths)
+
+    @cached_property
     def log(self) -> DiscoveryLog:
         """The log."""
         state = self._context.state
         path = state / "files.log" if state is not None else None
         prefixes = prefixes_of_earlier_versions(self._config.paths)
-        log = DiscoveryLog(path, Project(self._context.project), prefixes)
+        log = DiscoveryLog(path, Project(self._base), prefixes)
         log.refresh()
         return log
 
@@ -78,6 +85,7 @@ class DiscoveredFiles:
         """Appends files to the log, to which other queries append as well."""
         log = self.log
         with log.locked():
+            record_base(self._context.state, self._base)
             if start > len(log):
                 raise log.missing_error(0, start)
             log.discard(start)

@@ -91,6 +91,38 @@ def test_files_outside_the_project_keep_their_paths(create_source: Any, tmp_path
     assert read_new(create_source(tmp_path / "two", tmp_path / "data"), offset)[0] == [2]
 
 
+@pytest.mark.parametrize("options", [{"watch": True}, {"tail": True}], ids=["watch", "tail"])
+@pytest.mark.parametrize("project", ["two", "one/inner", ".", "two/inner"])
+def test_files_that_a_moved_project_leaves_behind_keep_their_paths(
+    create_source: Any, tmp_path: Path, project: str, options: Any
+) -> None:
+    """The option `path` has the same absolute path in both directories of the project."""
+    one, moved = tmp_path / "one", tmp_path / project
+    put(one, "a.jsonl", 1)
+    _, offset = read_new(create_source(one, **options), {"files": 0})
+    state = moved / ".penstock"
+    state.parent.mkdir(parents=True, exist_ok=True)
+    (one / ".penstock").rename(state)
+    put(one, "b.jsonl", 2)
+    ids, end = read_new(create_source(moved, one, **options), offset)
+    assert ids == [2]
+    put(one, "c.jsonl", 3)
+    assert read_new(create_source(moved, one, **options), end)[0] == [3]
+
+
+def test_a_project_that_is_moved_into_its_former_directory_resumes(
+    create_source: Any, tmp_path: Path
+) -> None:
+    one, inner = tmp_path / "one", tmp_path / "one" / "inner"
+    put(one, "a.jsonl", 1)
+    _, offset = read_new(create_source(one), {"files": 0})
+    inner.mkdir()
+    for name in ("in", ".penstock"):
+        (one / name).rename(inner / name)
+    put(inner, "b.jsonl", 2)
+    assert read_new(create_source(inner), offset)[0] == [2]
+
+
 def test_a_log_of_an_earlier_version_has_absolute_paths(create_source: Any, tmp_path: Path) -> None:
     put(tmp_path, "a.jsonl", 1)
     _, offset = read_new(create_source(tmp_path), {"files": 0})
