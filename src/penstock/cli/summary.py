@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from penstock.plan.model import Plan
     from penstock.runtime.outcome import Outcome
 
+_OVERRIDE = "--set"
+_STATE = (("name",), ("runtime", "state"))
+"""The places of the options that choose the state directory."""
 _ENDINGS = {"complete": "is complete", "caught_up": "has caught up", "failed": "failed"}
 
 
@@ -70,4 +73,14 @@ def dead_letter_hint(plan: Plan, count: int, files: Sequence[Path]) -> str | Non
     dead_letters = plural(count, "dead letter")
     if plan.dead_letter is not None:
         return f"{dead_letters}, written to the dead_letter sink (type: {plan.dead_letter.type})"
-    return f"{dead_letters}; run: penstock dead list {shlex.join(map(str, files))}"
+    words = [*map(str, files), *_options_of_state(plan)]
+    return f"{dead_letters}; run: penstock dead list {shlex.join(words)}"
+
+
+def _options_of_state(plan: Plan) -> Iterator[str]:
+    """Yields the options `--set` of a run that chose its state directory."""
+    source_map = plan.pipeline.source_map
+    for route in _STATE:
+        location = source_map.value(route) if source_map.find(route) is not None else None
+        if location is not None and location.file == _OVERRIDE:
+            yield from (_OVERRIDE, location.text)

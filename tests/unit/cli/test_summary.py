@@ -1,22 +1,38 @@
-"""Summary of a run."""
+"""The summary of a run."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from penstock.cli.summary import describe_ending
-from penstock.runtime.outcome import Outcome
+from penstock import app
+from penstock.cli.summary import dead_letter_hint
+
+PIPELINE = """\
+name: small
+runtime: {state: state}
+sources: {rows: {type: generate, rows: 1, fields: {id: sequence}}}
+sinks: {out: {type: blackhole, from: rows}}
+"""
 
 
 @pytest.mark.parametrize(
-    ("outcome", "text"),
+    ("overrides", "options"),
     [
-        (Outcome("complete"), "is complete"),
-        (Outcome("caught_up"), "has caught up"),
-        (Outcome("failed"), "failed"),
-        (Outcome("stopped"), "stopped"),
-        (Outcome("stopped", reason="Ctrl-C"), "stopped (Ctrl-C)"),
+        ((), ""),
+        (("runtime.master=local[1]", "sinks.out.from=rows"), ""),
+        (("runtime.state=/nfs/my states",), " --set 'runtime.state=/nfs/my states'"),
+        (
+            ("name=other", "runtime.state=s3://b/p"),
+            " --set name=other --set runtime.state=s3://b/p",
+        ),
     ],
 )
-def test_the_ending(outcome: Outcome, text: str) -> None:
-    assert describe_ending(outcome) == text
+def test_the_command_of_dead_letters_finds_the_state_of_the_run(
+    overrides: tuple[str, ...], options: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(PIPELINE)
+    hint = dead_letter_hint(app.plan(path, overrides=overrides), 2, [path])
+    assert hint == f"2 dead letters; run: penstock dead list {path}{options}"
