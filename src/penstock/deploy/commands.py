@@ -126,7 +126,12 @@ def _run(
 
 def _state_note(project: Project) -> str:
     """Returns the requirement of the state directory."""
+    if project.plan.location.url is not None:
+        return "The state is in the object store of runtime.state."
     found = [state.node.label for state in shared_state(project.plan)]
     if found:
-        return f"All machines share the directory of the state, for {', '.join(found)}."
+        return (
+            f"All machines share the directory of the state, for {', '.join(found)}. "
+            "--state sets another directory."
+        )
     return "The state is on this machine; the executors do not need its directory."

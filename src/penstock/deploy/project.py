@@ -112,11 +112,12 @@ def _plan(paths: Sequence[Path], variables: RecordedVariables, *, local: bool) -
     """Returns the plan. Its errors are those without the values of missing variables.
 
     A state in an object store is planned for the master of the deployment: executors of a cluster
-    do not write it.
+    do not write it. So is a pipeline whose own master may be the value of a missing variable.
     """
     partial, errors = app.partial_plan(list(paths), env=variables)
     plan = partial.plan if partial is not None else None
-    if plan is not None and plan.location.url and is_local(plan.spec.runtime) != local:
+    other_state = plan and plan.location.url and is_local(plan.spec.runtime) != local
+    if other_state or (errors and variables.unset):
         overrides = [f"runtime.master={_LOCAL if local else _CLUSTER}"]
         partial, errors = app.partial_plan(list(paths), overrides=overrides, env=variables)
     if errors and variables.unset:

@@ -127,3 +127,19 @@ def test_a_state_in_an_object_store(said: Said, tmp_path: Path, target: str) -> 
     path.write_text(text)
     code, out, error = said("deploy", target, path, *image)
     assert code == 0 and "runtime.state=" not in out and "persistentVolumeClaim" not in out, error
+    note = "The state is in the object store of runtime.state."
+    assert (note in out) == (target != "k8s") and "on this machine;" not in out
+
+
+@pytest.mark.slow
+def test_a_state_that_machines_share(said: Said, tmp_path: Path) -> None:
+    path = tmp_path / "window.sql"
+    path.write_text(
+        "SET 'runtime.state' = 'state';\n"
+        "CREATE TABLE a (id BIGINT) WITH ('connector' = 'impulse', 'event_rate' = '1');\n"
+        "CREATE TABLE out WITH (connector = 'blackhole');\n"
+        "INSERT INTO out SELECT count(*) AS n FROM a GROUP BY tumble(interval '1 minute');\n"
+    )
+    code, out, error = said("deploy", "standalone", path)
+    assert code == 0 and "All machines share the directory of the state, for " in out, error
+    assert "--state sets another directory." in out

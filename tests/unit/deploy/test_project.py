@@ -59,6 +59,15 @@ def test_variables_need_no_values(tmp_path: Path) -> None:
     assert project.variables["PASSWORD"]
 
 
+@pytest.mark.parametrize("local", [True, False])
+def test_a_master_needs_no_value(tmp_path: Path, local: bool) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(
+        MEMORY + "sinks: {out: {type: blackhole, from: rows}}\nruntime: {master: '${MASTER}'}\n"
+    )
+    assert read_project([path], {}, local=local).variables == {"MASTER": True}
+
+
 def test_a_number_without_a_value_is_an_unset_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
