@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core.errors import UserError
 from penstock.engine.workers import scratch
 from penstock.engine.workers.scratch import Scratch
 
@@ -76,3 +77,13 @@ def test_creation_of_a_killed_process_is_removed_later(base: Path) -> None:
     old, new = abandoned(base, ".penstock-1", age=7200), abandoned(base, ".penstock-2")
     Scratch().close()
     assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_no_writable_directory_is_an_error_with_its_option(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner of the directory may be root, who writes to every directory."""
+    monkeypatch.setattr(tempfile, "tempdir", str(base / "missing"))
+    with pytest.raises(UserError, match="cannot write temporary files: No such file") as error:
+        Scratch()
+    assert error.value.code == "no-temporary-files" and "TMPDIR" in (error.value.hint or "")

@@ -37,6 +37,7 @@ STATE_CODES: Mapping[str, str] = {
     "no-pyspark": "PySpark is not installed.",
     "no-state": "The progress of a source was in memory only and is lost.",
     "no-tap": "The rows of a node are in no batch of a run.",
+    "no-temporary-files": "No directory for temporary files can be written.",
     "not-received": "The last phase of a source is not received yet.",
     "not-replayable": "The dead letters or the records of a source cannot be read again.",
     "not-running": "The pipeline does not run, or its run has no Spark session.",

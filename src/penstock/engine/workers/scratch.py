@@ -14,6 +14,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.core.errors import UserError
+
 _PREFIX = "penstock-"
 _NEW_PREFIX = ".penstock-"
 _LOCK = "scratch.lock"
@@ -31,11 +33,19 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        base = Path(tempfile.gettempdir())
-        if len(str(base)) > _MAX_PATH:
-            base = Path("/tmp")
-        _remove_abandoned(base)
-        new = Path(tempfile.mkdtemp(prefix=_NEW_PREFIX, dir=base))
+        """Creates the directory. Raises UserError if no directory can be written."""
+        try:
+            base = Path(tempfile.gettempdir())
+            if len(str(base)) > _MAX_PATH:
+                base = Path("/tmp")
+            _remove_abandoned(base)
+            new = Path(tempfile.mkdtemp(prefix=_NEW_PREFIX, dir=base))
+        except OSError as error:
+            raise UserError(
+                f"cannot write temporary files: {error.strerror}", code="no-temporary-files",
+                hint="Make /tmp writable, such as by an empty volume of the container, or set "
+                f"TMPDIR to a writable directory of at most {_MAX_PATH} characters.",
+            ) from error  # fmt: skip
         self._lock = (new / _LOCK).open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = new.rename(new.with_name(new.name.removeprefix(".")))
