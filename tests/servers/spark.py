@@ -16,12 +16,15 @@ from typing import Self
 import psutil
 import pytest
 
+import penstock
 from penstock.core.java import spark_home
 from servers.install import program, unavailable
 from servers.server import Server, free_port
 
 _MEMORY = "-Xmx256m"
 _DISK = 64 << 20
+_SOURCES = str(Path(penstock.__file__).parents[1])
+"""The Penstock of the tests, which may be another one than the installed one."""
 HOSTS = {"node-a": "127.0.0.2", "node-b": "127.0.0.3"}
 """The workers and their addresses. Executors of one address read the disk of each other."""
 
@@ -81,7 +84,7 @@ class Worker(_Daemon):
         self._host, self._master, self._hidden = host, master, hidden
         self.address = HOSTS[host]
         local = {"SPARK_LOCAL_DIRS": str(hidden / "local")}
-        self.variables = {"PYTHONPATH": str(hidden), **local}
+        self.variables = {"PYTHONPATH": os.pathsep.join([str(hidden), _SOURCES]), **local}
 
     def executors(self) -> list[psutil.Process]:
         """The Java processes of executors that are alive."""
