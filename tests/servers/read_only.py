@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from servers.spark import namespace
 
+_CHECKOUT = Path(__file__).parents[2]
+_OF_PENSTOCK = [path for path in (_CHECKOUT, Path(sys.prefix)) if path.is_relative_to("/tmp")]
+"""The checkout and its environment, if they are below `/tmp`."""
 _SCRIPT = """\
 set -e
 kept=$1 written=$2
@@ -50,11 +54,14 @@ exec "$@"
 def read_only(command: Sequence[str], kept: Sequence[str], written: Sequence[str]) -> list[str]:
     """Returns a command that runs another one with a read-only root and an empty `/tmp`.
 
-    Directories that are `kept` remain visible. Of these and of `/tmp`, the process writes only
-    those in `written`.
+    Directories that are `kept` remain visible, as those of Penstock do. Of these and of `/tmp`,
+    the process writes only those in `written`.
     """
     for path in written:
         assert path == "/tmp" or any(Path(path).is_relative_to(each) for each in kept), path
+    # A directory within another one is visible with it.
+    ours = [f"{path}" for path in _OF_PENSTOCK if not {*path.parents} & {*_OF_PENSTOCK}]
+    kept = [*kept, *ours]
     return [*namespace(), "sh", "-c", _SCRIPT, "pod", ":".join(kept), ":".join(written), *command]
 
 
