@@ -26,7 +26,7 @@ from penstock.connectors.postgres import PostgresSource
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.sqlite import SqliteSource
 from penstock.connectors.sqlite.connection import SqliteConnection
-from penstock.core.errors import PlanError
+from penstock.core.errors import OptionError, PenstockError, PlanError
 from penstock.sdk import BatchId, Context, LookupSource, Read, registry
 from penstock.sdk.database import Connection, TableSource
 from unit.plan.plans import memory, planned
@@ -154,6 +154,35 @@ def test_keys_without_a_single_row(database: Database) -> None:
     assert rows == [{"id": good, "n": 1}]
     rejected = [("id=no uuid", "rejected")] if database.source is PostgresSource else []
     assert bad == [*rejected, (f"id={twice}", "several-rows")]
+
+
+def test_missing_tables_and_columns(database: Database) -> None:
+    """A name of a column that the table lacks is no text, and no column is null."""
+    name = database.table
+    engine = " ENGINE = ReplacingMergeTree" if database.source is ClickhouseSource else ""
+    database.execute(
+        f"CREATE TABLE {name} (id BIGINT, name VARCHAR(50), PRIMARY KEY (id)){engine}",
+        f"INSERT INTO {name} VALUES (1, 'a')",
+    )
+    made = database.source.create(
+        database.source.config_type.model_validate({**database.options, "table": f"{name}s"})
+    )
+    assert isinstance(made, database.source)
+    with pytest.raises(OptionError, match="there is no table") as missing:
+        made.infer_primary_key()
+    assert missing.value.code == "unknown-table" and missing.value.option == ("table",)
+    made.close()
+    lookup = database.lookup("id", table=name)
+    lookup.check()
+    for columns, asked, column in ((["id", "nam"], "id", "nam"), (["nam", "name"], "nam", "nam")):
+        lookup.columns = pa.schema([(each, pa.string()) for each in columns])
+        lookup.primary_key = (asked,)
+        with pytest.raises(OptionError, match=f'has no column "{column}"') as unknown:
+            lookup.check()
+        assert unknown.value.code == "unknown-column" and 'mean "name"' in str(unknown.value.hint)
+        with pytest.raises(PenstockError, match="nam"):
+            database.find(lookup, pa.RecordBatch.from_pydict({asked: ["1"]}))
+        lookup.close()
 
 
 def test_options_of_streams(database: Database) -> None:

@@ -24,7 +24,7 @@ def check_connectivity(plan: Plan, *, timeout: float = 30.0) -> list[PenstockErr
         nodes.append(plan.dead_letter)
     answers: queue.Queue[tuple[str, PenstockError | None]] = queue.Queue()
     for node in nodes:
-        threading.Thread(target=_check_node, args=(node, answers), daemon=True).start()
+        threading.Thread(target=_check_node, args=(plan, node, answers), daemon=True).start()
     deadline = time.monotonic() + timeout
     results: dict[str, PenstockError | None] = {}
     while len(results) < len(nodes):
@@ -50,7 +50,9 @@ def _has_system(node: Node, plan: Plan) -> bool:
     return node.kind != "transform" or isinstance(node.component, PayloadTransform)
 
 
-def _check_node(node: Node, answers: queue.Queue[tuple[str, PenstockError | None]]) -> None:
+def _check_node(
+    plan: Plan, node: Node, answers: queue.Queue[tuple[str, PenstockError | None]]
+) -> None:
     error: PenstockError | None = None
     try:
         node.component.check()
@@ -59,7 +61,7 @@ def _check_node(node: Node, answers: queue.Queue[tuple[str, PenstockError | None
             format_.check()
     except PenstockError as raised:
         error = raised
-        error.where = error.where or node.where
+        error.where = plan.locate(error, node)
     except Exception as raised:
         error = Bug(f"{node.label}: {type(raised).__name__}: {raised}", where=node.where)
     answers.put((node.name, error))

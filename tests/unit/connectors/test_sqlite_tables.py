@@ -17,7 +17,7 @@ import pytest
 from crossing import hostile
 from crossing.hostile import quoted
 from penstock.connectors.sqlite import SqliteSink, SqliteSource
-from penstock.core.errors import OptionError, Permanent, PlanError, Transient
+from penstock.core.errors import OptionError, PenstockError, Permanent, PlanError, Transient
 from penstock.sdk import BatchId, Read, compare_schemas
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.rows import batch_of
@@ -189,7 +189,7 @@ def test_a_key_needs_a_unique_index(path: str, db: sqlite3.Connection) -> None:
     rows = pa.record_batch({"a": [1, 1], "b": ["x", "y"]})
     with pytest.raises(Permanent, match="no unique index on the primary key a") as caught:
         write(sink(path, ["a"]), rows)
-    assert caught.value.hint == 'Run CREATE UNIQUE INDEX "t_a" ON "t" ("a").'
+    assert caught.value.hint == 'Run CREATE UNIQUE INDEX `t_a` ON `t` (`a`).'
     db.execute(caught.value.hint.removeprefix("Run ").removesuffix("."))
     assert not write(sink(path, ["a"]), rows.slice(1))
     assert not write(sink(path, ["a"]), rows.slice(0, 1), 1)
@@ -245,10 +245,26 @@ def test_missing_tables(path: str, db: sqlite3.Connection) -> None:
         with pytest.raises(OptionError, match='there is no table "oders"') as caught:
             call()
         assert "orders" in (caught.value.hint or "")
-    assert 'CREATE TABLE IF NOT EXISTS "oders" ("a" BIGINT)' in (caught.value.hint or "")
+    assert "CREATE TABLE IF NOT EXISTS `oders` (`a` BIGINT)" in (caught.value.hint or "")
     with pytest.raises(OptionError, match='there is no table "oders"') as missing:
         source(path, table="oders").check()
     assert "orders" in (missing.value.hint or "")
+
+
+def test_declared_columns_that_the_table_lacks(path: str, db: sqlite3.Connection) -> None:
+    """SQLite reads a name in double quotes as a text, if there is no column of the name."""
+    db.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT, `odd ``name` TEXT)")
+    db.execute("INSERT INTO t VALUES (1, 'a', 'b')")
+    made = source(path)
+    made.columns = pa.schema([("id", pa.int64()), ("nam", pa.string())])
+    with pytest.raises(PenstockError, match="no such column: nam"):
+        read(made)
+    with pytest.raises(OptionError, match='t has no column "nam"') as caught:
+        made.check()
+    assert caught.value.hint == 'did you mean "name"?'
+    made.columns = pa.schema([("ID", pa.int64()), ("odd `name", pa.string())])
+    made.check()
+    assert read(made)[0] == [{"ID": 1, "odd `name": "b"}]
 
 
 def test_missing_files(tmp_path: Path) -> None:

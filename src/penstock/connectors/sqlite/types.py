@@ -49,7 +49,8 @@ TYPES = TypeMap(
     ],
     json=r"json(b|_text)?",
 )
-DIALECT = Dialect(TYPES)
+DIALECT = Dialect(TYPES, quotation="`")
+"""SQLite reads a name in double quotes as a text if there is no column of the name."""
 
 
 def to_parameters(column: pa.Array, field: pa.Field) -> list[object] | None:

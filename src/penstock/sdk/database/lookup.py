@@ -70,6 +70,7 @@ class RowLookup(LookupSource[C], Generic[C]):
         self._source.validate()
 
     def check(self) -> None:
+        self._source.columns = self.columns
         self._source.check()
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Values, decode, encode
+from penstock.sdk.database.declared import check_declared
 from penstock.sdk.database.listing import ListedSource
 from penstock.sdk.database.lookup import KeyReader, TableLookup
 from penstock.sdk.database.relation_source import RelationSource
@@ -65,8 +66,10 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         return {**super().__getstate__(), "_unsettled": None}
 
     def check(self) -> None:
-        with self._transaction():
-            self._check_cursor_columns(self._target_columns().names)
+        with self._transaction() as connection:
+            known = self._target_columns().names
+            check_declared(self.columns, known, self._name, folds=connection.dialect.folds_names)
+            self._check_cursor_columns(known)
 
     def infer_schema(self) -> pa.Schema | None:
         with self._transaction():
@@ -74,7 +77,10 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
 
     def infer_primary_key(self) -> tuple[str, ...]:
         with self._transaction() as connection:
-            return () if self._table is None else connection.primary_key(self._table)
+            if self._table is None:
+                return ()
+            self._target_columns()
+            return connection.primary_key(self._table)
 
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])

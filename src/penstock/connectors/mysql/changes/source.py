@@ -114,6 +114,8 @@ class MysqlChangesSource(TableChangesSource[MysqlSourceConfig]):
     def stored(self, connection: MysqlConnection) -> Stored:
         """Returns the stored place of the table, which can be read."""
         Requirements(self.table, self.primary_key).check(connection)
+        if self.config.snapshot and self._reader.end() == 0:
+            self.check_declared(connection)
         # Of a log with a loss, the changes that remain are read.
         remains = self._reader.end() > 0 and self.config.on_data_loss == "continue"
         confirmed = Confirmed(self.directory)

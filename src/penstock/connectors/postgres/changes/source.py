@@ -131,6 +131,8 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
         confirmed = Confirmed(self.directory)
         # A snapshot that has no rows yet is read again, also from a new slot.
         has_read = self._reader.end() > 0 or not self.config.snapshot
+        if not has_read:
+            self.check_declared(connection)
         resumes = has_read and confirmed.position > 0
         number = self._number_of_table(replication, connection, resumes=resumes)
         replication.create(

@@ -30,6 +30,7 @@ from penstock.sdk.database.changes.truncations import (
     without_truncations,
 )
 from penstock.sdk.database.connection import Connection
+from penstock.sdk.database.declared import check_declared
 from penstock.sdk.database.names import TableName, did_you_mean_table
 from penstock.sdk.database.types import without_declared
 from penstock.sdk.operations import add_operation
@@ -68,7 +69,7 @@ class TableChangesSource(ChangesSource[C]):
 
     def check(self) -> None:
         with closing(self.connect()) as connection:
-            self._columns(connection)
+            self.check_declared(connection)
             self.check_changes(connection, self.primary_key or connection.primary_key(self.table))
 
     def infer_schema(self) -> pa.Schema | None:
@@ -77,7 +78,14 @@ class TableChangesSource(ChangesSource[C]):
 
     def infer_primary_key(self) -> tuple[str, ...]:
         with closing(self.connect()) as connection:
+            self._columns(connection)
             return connection.primary_key(self.table)
+
+    def check_declared(self, connection: Connection) -> None:
+        """Raises OptionError if the table, or a column that the pipeline declares, is missing."""
+        known = self._columns(connection)
+        if self.columns is not None and not self.follows_schema:
+            check_declared(self.table_columns, known.names, self.relation)
 
     def _columns(self, connection: Connection) -> pa.Schema:
         columns = connection.columns(self.table)
