@@ -11,7 +11,7 @@ from database_tables import read, write
 from interruptions import Interruptions
 from lake_tables import access_to
 from penstock.connectors.delta import DeltaSink, DeltaSource, client
-from penstock.core.errors import Permanent, Transient
+from penstock.core.errors import OptionError, Permanent, Transient
 from penstock.sdk import object_store
 from penstock.testing.contract import SinkContract, SourceContract
 from penstock.testing.contract import rows as sample
@@ -78,6 +78,9 @@ def test_a_table_on_s3(bucket: Bucket) -> None:
     found, errors, _ = read(source)
     assert not errors and [row["_op"] for row in found[:2]] == ["i", "i"]
     assert sorted((row["_op"], row["id"]) for row in found[2:]) == [("d", 1), ("d", 2), ("i", 2)]
+    with pytest.raises(OptionError, match="the table has no version at 2020-01-01"):
+        make(DeltaSource, path=path, storage=storage, timestamp="2020-01-01").check()
+    make(DeltaSource, path=path, storage=storage, timestamp="2200-01-01").check()
     wrong = {**storage, "auth": {**storage["auth"], "secret_key": "wrong"}}
     for other, code in (({"storage": wrong}, "authorization"), ({"path": "s3://no-such/t"}, None)):
         with pytest.raises(Permanent) as caught:
@@ -95,7 +98,7 @@ def test_a_table_on_s3(bucket: Bucket) -> None:
 @pytest.mark.server
 @pytest.mark.parametrize("store", ["gcs", "azurite"])
 def test_a_table_in_a_cloud(request: pytest.FixtureRequest, bucket: Bucket, store: str) -> None:
-    """Azurite lists too many names for an upsert: it ignores the parameter startFrom."""
+    """Azurite lists too many names for an upsert or a time: it ignores startFrom."""
     server = request.getfixturevalue(store)
     container, storage = server.new_bucket(), server.storage
     path = f"{container.url}/lake/t"
@@ -106,6 +109,9 @@ def test_a_table_in_a_cloud(request: pytest.FixtureRequest, bucket: Bucket, stor
         sink.mode, sink.primary_key = ("upsert", ("id",)) if key else ("append", ())
         sink.check()
         assert not write(sink, rows, number, pa.array(["d", "u"]) if key else None)
+    if store == "gcs":
+        with pytest.raises(OptionError, match="the table has no version at 2020-01-01"):
+            make(DeltaSource, path=path, storage=storage, timestamp="2020-01-01").check()
     source = make(DeltaSource, path=path, storage=storage)
     source.columns = rows.schema
     found, errors, _ = read(source)

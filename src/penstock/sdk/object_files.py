@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 from penstock.sdk.object_reads import SizedReads
@@ -41,6 +42,14 @@ def size(store: Any, key: str) -> int:
 
     with os_errors():
         return int(obstore.head(store, key)["size"])
+
+
+def modified(store: Any, key: str) -> datetime:
+    """Returns the time at which an object was written. Raises OSError."""
+    import obstore
+
+    with os_errors():
+        return obstore.head(store, key)["last_modified"]
 
 
 def open_reader(store: Any, key: str) -> BinaryIO:

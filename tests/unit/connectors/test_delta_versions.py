@@ -124,6 +124,12 @@ def test_one_version(path: str) -> None:
         os.utime(Path(path, "_delta_log", f"{version:020d}.json"), (seconds, seconds))
     for text in (time.isoformat(), time.replace(tzinfo=None).isoformat()):
         assert ids(read(source(path, timestamp=text))[0]) == [0, 1]
+    before = time - dt.timedelta(seconds=10, milliseconds=1)
+    with pytest.raises(OptionError, match=r"has no version at 2024-04-30T23:59:49\.999") as early:
+        source(path, timestamp=before.isoformat()).initial_offset()
+    assert early.value.option == ("timestamp",)
+    assert "2024-04-30T23:59:50.000+00:00 or later" in str(early.value.hint)
+    assert ids(read(source(path, timestamp="2024-04-30T23:59:50Z"))[0]) == [0]
     with pytest.raises(OptionError, match="the last version of the table is 2"):
         source(path, version=3).check()
     with pytest.raises(ValueError, match="either version or timestamp"):

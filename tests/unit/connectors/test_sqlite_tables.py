@@ -189,7 +189,7 @@ def test_a_key_needs_a_unique_index(path: str, db: sqlite3.Connection) -> None:
     rows = pa.record_batch({"a": [1, 1], "b": ["x", "y"]})
     with pytest.raises(Permanent, match="no unique index on the primary key a") as caught:
         write(sink(path, ["a"]), rows)
-    assert caught.value.hint == 'Run CREATE UNIQUE INDEX `t_a` ON `t` (`a`).'
+    assert caught.value.hint == "Run CREATE UNIQUE INDEX `t_a` ON `t` (`a`)."
     db.execute(caught.value.hint.removeprefix("Run ").removesuffix("."))
     assert not write(sink(path, ["a"]), rows.slice(1))
     assert not write(sink(path, ["a"]), rows.slice(0, 1), 1)

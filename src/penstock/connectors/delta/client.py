@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -117,6 +118,21 @@ class Location:
         if self.is_cloud:
             return object_files.open_reader(self._objects, name)
         return open_whole(lambda: self._files.open_input_file(name))
+
+    def modified(self, name: str) -> datetime | None:
+        """Returns the time of a file of the table in milliseconds; None if it does not exist."""
+        try:
+            if self.is_local:
+                time: datetime | None = datetime.fromtimestamp(
+                    Path(self.path, name).stat().st_mtime, UTC
+                )
+            elif self.is_cloud:
+                time = object_files.modified(self._objects, name)
+            else:
+                time = self._files.get_file_info(name).mtime
+        except FileNotFoundError:
+            return None
+        return time and time.replace(microsecond=time.microsecond // 1000 * 1000)
 
     def open_output(self, name: str) -> BinaryIO:
         """Creates a file of the table."""

@@ -91,7 +91,7 @@ class VersionLog:
         except FileNotFoundError:
             if not self.skips_gaps:
                 raise self._gone(version) from None
-            name = _log_name(version)
+            name = log_name(version)
             return [DeltaFile(name=name, size=0, version=version, kind="gone", rows=0)]
         time = _commit_time(actions)
         found: dict[str, list[Any]] = {"add": [], "remove": [], "cdc": []}
@@ -116,7 +116,7 @@ class VersionLog:
     def _actions(self, version: int) -> Sequence[Mapping[str, Any]]:
         """Returns the actions of a version. Raises FileNotFoundError."""
         try:
-            with self.location.open_input(_log_name(version)) as file:
+            with self.location.open_input(log_name(version)) as file:
                 return [json.loads(line) for line in file.read().splitlines() if line]
         except FileNotFoundError:
             raise
@@ -184,7 +184,8 @@ def _kept_rows(table: Any, paths: Set[str]) -> Mapping[str, bytes]:
     return found
 
 
-def _log_name(version: int) -> str:
+def log_name(version: int) -> str:
+    """Returns the name of the file of a version."""
     return f"{LOG}/{version:020d}.json"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 from penstock.connectors.delta.client import Location
 from penstock.connectors.delta.config import DeltaSourceConfig
 from penstock.connectors.delta.errors import convert_errors
-from penstock.connectors.delta.log import DeltaFile, VersionLog, check_readable
+from penstock.connectors.delta.log import DeltaFile, VersionLog, check_readable, log_name
 from penstock.connectors.delta.reader import METADATA, Reader
 from penstock.connectors.delta.types import arrow_schema
 from penstock.core.errors import OptionError
@@ -123,7 +124,21 @@ class DeltaSource(LakeSource[DeltaSourceConfig]):
             )  # fmt: skip
         with convert_errors("read", location.path):
             table.load_as_version(wanted)
+        if config.time is not None:
+            self._check_time(config.time, int(table.version()))
         return table
+
+    def _check_time(self, wanted: datetime, version: int) -> None:
+        """Raises OptionError if a version is later than a time, as the first one that exists."""
+        with convert_errors("read the log of", self._location.path):
+            written = self._location.modified(log_name(version))
+        if written is not None and wanted < written:
+            raise OptionError.of(
+                "timestamp", code="invalid-option",
+                message=f"the table has no version at {wanted.isoformat()} or before",
+                hint=f"Set timestamp to {written.isoformat(timespec='milliseconds')} or later, "
+                f"the time of version {version}.",
+            )  # fmt: skip
 
     def _latest_version(self, start: Offset) -> int:
         if self._table is None:
