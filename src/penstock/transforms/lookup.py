@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator
 
 from penstock.core.errors import OptionError, PlanError
 from penstock.core.names import quote_name
 from penstock.sdk import Config
+from penstock.sdk.null_text import NullText
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.text.quoting import quote
 from penstock.transforms.columns import require
@@ -29,7 +30,7 @@ class LookupConfig(Config):
     with the same names."""
     columns: dict[str, str] = Field(min_length=1)
     """The columns to add, each with its column of the table. A list keeps the names."""
-    missing: Literal["null", "drop", "dead_letter"] = "null"
+    missing: Annotated[Literal["null", "drop", "dead_letter"], NullText()] = "null"
     """The action for a row whose key has no row in the table: nulls in the added columns, no row,
     or a dead letter."""
 

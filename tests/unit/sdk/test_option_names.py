@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import pytest
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
@@ -147,3 +147,25 @@ def test_the_page_has_the_table() -> None:
 def test_secrets_are_found(kind: Kind = "source") -> None:
     hints = [hint for _, name, hint in options(kind, "kafka") if name == "password"]
     assert hints and all(any(issubclass(c, SecretStr) for c in classes(hint)) for hint in hints)
+
+
+def test_null_without_quotes_is_the_value_null() -> None:
+    """YAML reads `null` as no value."""
+    found = []
+    for kind, type_ in COMPONENTS:
+        for path, model in models(registry.find(cast(Kind, kind), type_).config_type):
+            for name, hint in get_type_hints(model, include_extras=True).items():
+                if name in model.model_fields and "null" in literals(hint):
+                    assert TypeAdapter(hint).validate_python(None) == "null", (
+                        f"{type_} {path}{name}"
+                    )
+                    assert None in TypeAdapter(hint).json_schema()["enum"], f"{type_} {path}{name}"
+                    found.append(name)
+    assert {"missing", "missing_columns", "not_finite", "scope", "unavailable"} == set(found)
+
+
+def literals(hint: Any) -> list[Any]:
+    """Returns the values of a Literal, which may have annotations."""
+    if get_origin(hint) is Annotated:
+        return literals(get_args(hint)[0])
+    return [*get_args(hint)] if get_origin(hint) is Literal else []

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from penstock.formats.csv.header import MissingColumns
 from penstock.sdk.encoding.lines import Framing
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, BYTE_ENCODINGS, Encoding
-
-
-def _null_as_text(value: Any) -> Any:
-    return "null" if value is None else value
+from penstock.sdk.null_text import NullText
 
 
 class CsvConfig(TimeOptions):
@@ -27,11 +24,7 @@ class CsvConfig(TimeOptions):
     """The escape character before quotes and itself inside quotes, beside doubled quotes."""
     header: bool = True
     """Read column names from the first line of a file, and write them."""
-    missing_columns: Annotated[
-        MissingColumns,
-        BeforeValidator(_null_as_text),
-        WithJsonSchema({"enum": ["error", "null", None]}),
-    ] = "error"
+    missing_columns: Annotated[MissingColumns, NullText()] = "error"
     """For a declared column that is not in the header: `error`, or `null` for nulls. A header
     without any declared column is an error in both cases."""
     columns: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, ClassVar, Literal
+from typing import Annotated, Any, BinaryIO, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWrit
 from penstock.sdk.columns.scalar_parsing import NumberTimes, Times
 from penstock.sdk.columns.times import Nanoseconds
 from penstock.sdk.encoding.lines import LineWriter, read_lines, sample, too_long_error
+from penstock.sdk.null_text import NullText
 
 _SAMPLE = 1000
 
@@ -50,7 +51,7 @@ class DebeziumJsonConfig(Config):
     unavailable: Unavailable = "reject"
     """For a value that PostgreSQL did not send, because an update left it unchanged (TOAST), and
     that is not in the row before: a bad record, or `null`."""
-    not_finite: Literal["text", "null"] = "text"
+    not_finite: Annotated[Literal["text", "null"], NullText()] = "text"
     """The form in which NaN and infinity are written: "NaN" and "Infinity", or `null`."""
     time_column: str | None = None
     """A TIMESTAMP column with the time of the event, `ts_ms`."""

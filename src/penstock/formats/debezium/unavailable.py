@@ -8,26 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BeforeValidator, WithJsonSchema
 
 from penstock.core.errors import DecodeError
 from penstock.sdk import Failure
 from penstock.sdk.columns.type_names import is_list
+from penstock.sdk.null_text import NullText
 
 PLACEHOLDER = "__debezium_unavailable_value"
 """The value of Debezium for such values: a text, its bytes, or an array or a map of these."""
 Mask = npt.NDArray[np.bool_]
 
 
-def _null_as_text(value: Any) -> Any:
-    return "null" if value is None else value
-
-
-Unavailable = Annotated[
-    Literal["reject", "null"],
-    BeforeValidator(_null_as_text),
-    WithJsonSchema({"enum": ["reject", "null", None]}),
-]
+Unavailable = Annotated[Literal["reject", "null"], NullText()]
 """The option for a value that is not in the row before either: a bad record, or null."""
 
 

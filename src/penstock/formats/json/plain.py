@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, ClassVar, Literal, Self, cast
+from typing import Annotated, BinaryIO, ClassVar, Literal, Self, cast
 
 import pyarrow as pa
 from pydantic import model_validator
@@ -33,6 +33,7 @@ from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, Rejoined, as_utf8, payloads_as_utf8
 from penstock.sdk.format import START_BYTES, FileFormat, FileWriter
+from penstock.sdk.null_text import NullText
 from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
@@ -67,7 +68,7 @@ class JsonConfig(LinesConfig, TimeOptions):
     """The layout of a file to read: an object on each line, or with `values` an array of objects or
     objects of several lines. With `auto` a file has values if it starts with `[`, or with a line
     that ends after `{`, `[`, `,` or `:`. Files are written as lines."""
-    not_finite: Literal["text", "null"] = "text"
+    not_finite: Annotated[Literal["text", "null"], NullText()] = "text"
     """The form in which NaN and infinity are written: "NaN" and "Infinity", or `null`."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its JSON Schema."""

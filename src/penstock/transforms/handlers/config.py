@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from penstock.handlers.aggregate_functions import Function
 from penstock.handlers.default import Scope
 from penstock.sdk import Config, PositiveDuration
+from penstock.sdk.null_text import NullText
 from penstock.spec.model_types import NameList
 from penstock.transforms.threshold_options import Seconds, ThresholdLevels, WholeSeconds
 
@@ -24,7 +25,7 @@ class Default(Config):
     """The handler."""
     columns: dict[str, Value] = Field(min_length=1)
     """The values by column. The column is BOOLEAN, BIGINT, DOUBLE or STRING, as its value is."""
-    scope: Scope = "column"
+    scope: Annotated[Scope, NullText()] = "column"
     """Whether missing columns are added (`column`), nulls replaced (`null`), or `both`."""
     role: Role = "FIELD"
     """The role of added columns."""
