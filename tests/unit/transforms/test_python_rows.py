@@ -44,7 +44,7 @@ def test_a_value_that_would_be_changed_is_a_dead_letter(
     code = f"{{'v': {value} if rows['id'] == 2 else None}}"
     rows, dead_letters = run(tmp_path, code, f"v {type_}")
     assert rows == [{"v": None}, {"v": None}]
-    assert len(dead_letters) == 1 and '"v"' in dead_letters[0]
+    assert len(dead_letters) == 1 and 'column "v' in dead_letters[0]
 
 
 def test_values_are_converted_without_loss(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, UserError
-from penstock.sdk.columns.conform import Leaf, rebuild
+from penstock.core.text import shorten
+from penstock.sdk.columns.conform import Leaf, WrongType, decode_error, rebuild
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.decimal_arrays import decimal_array
 from penstock.sdk.columns.json_mark import has_json
 from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.names import AmbiguousName, check_distinct, fold
+from penstock.sdk.columns.type_names import sql_name, with_article
 
 Row = Mapping[str, Any]
 _NEAREST = Conversion(nearest=True)
@@ -89,14 +91,19 @@ def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
+    found = values if isinstance(values, list) else [*values]
     try:
         if has_json(field):
-            values = [text_value(value, field) for value in values]
-        return array_of(values if isinstance(values, list) else [*values], field.type)
+            found = [text_value(value, field) for value in found]
+        return array_of(found, field.type)
+    except WrongType as error:
+        raise decode_error(error.within(field.name)) from error
     except INVALID as error:
+        value = shorten(str(found[0]), 100) if len(found) == 1 else "a value"
         raise DecodeError(
-            f'column "{field.name}" is not {field.type}', detail=str(error)
-        ) from error
+            f'column "{field.name}": {value} is not {with_article(sql_name(field.type))}',
+            code="wrong-type", detail=str(error),
+        ) from error  # fmt: skip
 
 
 def array_of(values: Sequence[Any], type_: pa.DataType, leaf: Leaf = _NEAREST) -> pa.Array:
