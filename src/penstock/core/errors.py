@@ -48,10 +48,12 @@ class PenstockError(Exception):
     `code` is stable and machine readable. `message` is one line and is the text of the exception.
     `detail` may be long, such as the text of an external system. `hint` is an instruction.
     `where` is a location in the user's file. The texts have asterisks in place of known secrets.
+    `node` is the name of the node whose component has raised the error in a task; None otherwise.
     """
 
     default_code: ClassVar[str] = "error"
     policy: ErrorPolicy = ErrorPolicy(1, False, True, "error", 500)
+    node: str | None = None
 
     def __init__(
         self,

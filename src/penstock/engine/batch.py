@@ -14,6 +14,7 @@ from typing import Any
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+from penstock.core.error_codec import raised_in
 from penstock.core.errors import PenstockError, Transient
 from penstock.engine.batch_observer import BatchObserver, Written
 from penstock.engine.build import Builder
@@ -326,7 +327,7 @@ class BatchRunner:
         def report(error: PenstockError) -> None:
             self.observer.on_failure(self.query, sink, error)
 
-        with reported_retries(report):
+        with reported_retries(report), raised_in(sink):
             try:
                 yield
             except Transient as error:

@@ -64,6 +64,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _with_location(plan: Plan, query: Query, error: PenstockError) -> PenstockError:
+    if error.where is None and error.node is not None and error.node in plan.nodes:
+        error.where = plan.locate(error, plan.nodes[error.node])
     if error.where is None:
         members = (*query.stream_nodes, *query.batch_nodes, *query.sinks)
         names = [

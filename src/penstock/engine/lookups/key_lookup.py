@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.error_codec import encode_errors
+from penstock.core.error_codec import encode_errors, raised_in
 from penstock.core.errors import ConnectError, Rejected, Transient
 from penstock.engine.lookups.lookup_cache import Key, LookupCache
 from penstock.engine.lookups.served_lookup import ServedLookup
@@ -167,6 +167,10 @@ class OpenTable:
         """Returns the response of the system, of a new client if one that was open fails."""
         if self.lookup.served is not None:
             return self.lookup.served(keys, read)
+        with raised_in(self.lookup.spool.node):
+            return self._response(keys, read)
+
+    def _response(self, keys: pa.RecordBatch, read: Read) -> pa.RecordBatch:
         was_open = self._is_open
         try:
             if not self._is_open:
@@ -180,7 +184,7 @@ class OpenTable:
             self.close()
             raise
         read.bad.clear()
-        return self._request(keys, read)
+        return self._response(keys, read)
 
     def _decode(self, found: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
         """Returns the rows of payloads with metadata, and the index of the key of each row."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from penstock.core.error_codec import decode, encode
+from penstock.core.error_codec import decode, encode, raised_in
 from penstock.core.errors import Bug, PenstockError, Transient
 from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.spark_session.shared_paths import shares_state
@@ -69,8 +69,8 @@ class SinkReport:
 
     @contextmanager
     def calls(self) -> Iterator[None]:
-        """Reports the transient failures of calls of the sink."""
-        with reported_retries(self._report):
+        """Reports the transient failures of calls of the sink, whose errors are of its node."""
+        with reported_retries(self._report), raised_in(self.sink):
             try:
                 yield
             except Transient as error:

@@ -60,6 +60,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._active = time.monotonic()
         self._wait = task.gap.at(task.spool.node) if task.gap is not None else None
 
+    @property
+    def node(self) -> str:
+        """The name of the source, for errors."""
+        return self.task.spool.node
+
     def prepareForTriggerAvailableNow(self) -> None:
         self._until_snapshot = True
 
@@ -193,6 +198,11 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, task: SourceTask) -> None:
         self.task = task
+
+    @property
+    def node(self) -> str:
+        """The name of the source, for errors."""
+        return self.task.spool.node
 
     @encode_errors
     def partitions(self) -> list[InputPartition]:
