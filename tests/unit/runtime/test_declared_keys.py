@@ -94,6 +94,19 @@ def test_the_key_is_kept_in_the_state(tmp_path: Path) -> None:
         assert apply_stored_keys(unknown, state) is None
 
 
+def test_a_missing_key_is_not_kept_in_the_state(tmp_path: Path) -> None:
+    """The next run finds the key that the table has by then."""
+    unknown = plan(tmp_path)
+    state = open_state(unknown)
+    with state.locked():
+        create_table(tmp_path, "")
+        with pytest.raises(UserError, match="has mode: upsert and no primary key"):
+            resolve_primary_keys(unknown, state, pin=True)
+        create_table(tmp_path, ", PRIMARY KEY (id)")
+        found = resolve_primary_keys(plan(tmp_path), state, pin=True)
+        assert found.nodes["copy"].sink.primary_key == ("id",)
+
+
 def test_cases_do_not_connect(tmp_path: Path) -> None:
     case = """
 tests:

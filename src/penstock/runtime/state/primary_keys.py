@@ -17,8 +17,8 @@ FILE = "primary_keys.json"
 def resolve_primary_keys(plan: Plan, state: StateDirectory | None, *, pin: bool = False) -> Plan:
     """Returns the plan with the primary keys that the systems of its sources declare.
 
-    A key that is not in `state` is read from the system; with `pin` it is stored there. Raises
-    UserError, or ValidationErrors if the plan is invalid with these keys, and Transient or
+    A key that is not in `state` is read from the system; with `pin` it is stored there, if the plan
+    is valid with it. Raises UserError, or ValidationErrors if the plan is invalid with these keys, and Transient or
     Permanent if a system cannot be reached.
     """
     sources = [node for node in plan.of("source") if node.unknown_key]
@@ -26,9 +26,10 @@ def resolve_primary_keys(plan: Plan, state: StateDirectory | None, *, pin: bool 
         return plan
     stored = (state.read(FILE) if state is not None else None) or {}
     keys = {node.name: _key(plan, node, stored) for node in sources}
+    resolved = with_primary_keys(plan, keys)
     if state is not None and pin and any(name not in stored for name in keys):
         state.write(FILE, {**stored, **keys})
-    return with_primary_keys(plan, keys)
+    return resolved
 
 
 def apply_stored_keys(plan: Plan, state: StateDirectory) -> Plan | None:
