@@ -180,7 +180,8 @@ def suggest_fix(details: List[dict[str, Any]], value: SourceValue | None) -> str
         if value.written.startswith("["):
             return f"write the list without quotes: {value.written}"
         items = [item.strip() for item in value.written.split(",")]
-        return f"write a list: [{', '.join(items)}]"
+        quotes = " without quotes" if value.quoted else ""
+        return f"write a list{quotes}: [{', '.join(items)}]"
     return None
 
 

@@ -18,8 +18,8 @@ def resolve_primary_keys(plan: Plan, state: StateDirectory | None, *, pin: bool 
     """Returns the plan with the primary keys that the systems of its sources declare.
 
     A key that is not in `state` is read from the system; with `pin` it is stored there, if the plan
-    is valid with it. Raises UserError, or ValidationErrors if the plan is invalid with these keys, and Transient or
-    Permanent if a system cannot be reached.
+    is valid with it. Raises UserError, or ValidationErrors if the plan is invalid with these keys,
+    and Transient or Permanent if a system cannot be reached.
     """
     sources = [node for node in plan.of("source") if node.unknown_key]
     if not sources:
