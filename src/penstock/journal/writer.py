@@ -6,10 +6,10 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import pyarrow as pa
 
@@ -183,16 +183,19 @@ class Journal:
 
     def _run(self) -> None:
         while (group := self._take_group()) is not None:
-            try:
-                for part in self._parts(group):
-                    self._write(part)
-            except Exception as error:
-                self._fail(error)
+            self._attempt(self._write_parts, group)
             with self._changed:
                 self._waiting_size -= sum(append.size for append in group)
             complete(group, self._failed)
+        self._attempt(self._sync)
+
+    def _attempt(self, write: Callable[..., None], *arguments: Any) -> None:
+        """Writes, unless a write has failed: the file may end with a part of its records."""
         if self._failed is None:
-            self._sync()
+            try:
+                write(*arguments)
+            except Exception as error:
+                self._fail(error)
 
     def _take_group(self) -> list[Append] | None:
         """Waits for appends and returns all pending appends; None after the last append."""
@@ -200,15 +203,19 @@ class Journal:
             while not self._waiting and not self._closed:
                 self._changed.wait(self._time_to_sync())
                 if self._time_to_sync() == 0.0:
-                    self._sync()
+                    self._attempt(self._sync)
             group, self._waiting = self._waiting, []
             return group or None
 
     def _time_to_sync(self) -> float | None:
         """Returns the seconds until the next periodic fsync; None without a pending fsync."""
-        if isinstance(self._bounds.flush, str) or self._position == self._mark.end:
+        if self._failed or isinstance(self._bounds.flush, str) or self._position == self._mark.end:
             return None
         return max(0.0, self._synced + self._bounds.flush - time.monotonic())
+
+    def _write_parts(self, group: list[Append]) -> None:
+        for part in self._parts(group):
+            self._write(part)
 
     def _parts(self, group: list[Append]) -> Iterator[list[Append]]:
         """Yields the appends of each frame, those with messages."""

@@ -349,6 +349,58 @@ def test_a_full_disk_is_an_error_of_all_appends(
     assert numbers(tmp_path)[-1] == 4
 
 
+def test_appends_after_a_failed_one_are_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were waiting while it failed. The disk may have lost its records."""
+    waiting, write = threading.Event(), os.fdatasync
+    failures = [errno.EIO]
+
+    def fail_once(descriptor: int) -> None:
+        assert waiting.wait(30)
+        if failures:
+            raise OSError(failures.pop(), "Input/output error")
+        write(descriptor)
+
+    async def take(writer: Journal) -> None:
+        await writer.take([message(1)])
+        while writer._waiting:  # the thread has the append
+            await asyncio.sleep(0.001)
+        await writer.take([message(2)])
+        waiting.set()
+        with pytest.raises(StateError, match="Input/output error"):
+            await writer.flush()
+
+    writer = Journal(tmp_path, SCHEMA)
+    monkeypatch.setattr(os, "fdatasync", fail_once)
+    asyncio.run(take(writer))
+    writer.close()
+    assert JournalReader(tmp_path).end() == 0
+    written(tmp_path, [3])
+    assert numbers(tmp_path) == [1, 3]
+
+
+def test_a_failed_flush_between_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error of the next append, which does not wait for ever."""
+
+    def fail(descriptor: int) -> None:
+        failed.set()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def append_twice() -> None:
+        await writer.append([message(1)])
+        await asyncio.to_thread(failed.wait, 30)
+        await asyncio.wait_for(writer.append([message(2)]), 10)
+
+    failed = threading.Event()
+    writer = Journal(tmp_path, SCHEMA, Bounds(flush=0.2))
+    monkeypatch.setattr(os, "fdatasync", fail)
+    with pytest.raises(StateError, match="No space left on device"):
+        asyncio.run(append_twice())
+    assert writer.end == 0
+    writer.close()
+
+
 def test_other_metadata_begins_a_new_file(tmp_path: Path) -> None:
     written(tmp_path, range(3))
     other = pa.schema([("payload", pa.binary()), ("room", pa.string())])
