@@ -797,6 +797,100 @@ def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: st
     assert read_truncations(reader.source.directory) == [known]
 
 
+def test_publications_of_a_part_of_a_table(db: Any, changes: Any, schema: str) -> None:
+    """The snapshot has all rows and columns, so their changes would be missing in silence."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, code text, n int)")
+    db.execute("INSERT INTO t VALUES (1, 'a', 1), (7, 'g', 7)")
+    db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t WHERE (id > 5)")
+    error = fails(changes(), "leaves out rows (WHERE) of the table")
+    assert error.code == "incomplete-publication"
+    assert f'ALTER PUBLICATION "{schema}" ADD TABLE "{schema}"."t"' in str(error.hint)
+    reader = changes(state="rows", snapshot=False)
+    reader.start()
+    reader.until(lambda: Confirmed(reader.source.directory).position > 0)
+    db.execute("UPDATE t SET n = 10 * n")
+    reader.until(lambda: reader.table() == {(7,): {"id": 7, "code": "g", "n": 70}})
+    reader.stop()
+    db.execute(f"ALTER PUBLICATION {schema} SET TABLE t (id, n)")
+    assert "the columns code of" in fails(changes(state="columns"), "leaves out").message
+    db.execute(f"ALTER PUBLICATION {schema} SET TABLE t (id, n, code)")
+    reader = changes(state="all")
+    reader.start()
+    reader.until(lambda: reader.table() == rows_of(db))
+
+
+def test_a_publication_that_loses_its_table(
+    db: Any, changes: Any, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver, "CHECK_SECONDS", 0.1)
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    db.execute("INSERT INTO t VALUES (1)")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    db.execute(f"ALTER PUBLICATION {schema} SET TABLE other")
+    db.execute("INSERT INTO t VALUES (2)")
+    assert fails(reader, "does not have the table").code == "data-gone"
+
+
+def test_identities_without_the_key(db: Any, changes: Any, schema: str) -> None:
+    """Deletes and updates of the key would leave their rows in the targets."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL) PARTITION BY RANGE (id)")
+    db.execute("CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100)")
+    db.execute("CREATE UNIQUE INDEX by_code ON low (code)")
+    db.execute("ALTER TABLE low REPLICA IDENTITY USING INDEX by_code")
+    with pytest.raises(PenstockError, match='low" has the columns code, so') as identity:
+        changes()
+    assert identity.value.code == "replica-identity"
+    db.execute("ALTER TABLE low REPLICA IDENTITY NOTHING")
+    with pytest.raises(PenstockError, match='low" has REPLICA IDENTITY NOTHING'):
+        changes()
+    db.execute("CREATE UNIQUE INDEX by_both ON low (code, id)")
+    db.execute("ALTER TABLE low REPLICA IDENTITY USING INDEX by_both")
+    db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 3)
+    db.execute("UPDATE t SET code = 'x' WHERE id = 1")
+    db.execute("UPDATE t SET id = 9 WHERE id = 2")
+    db.execute("DELETE FROM t WHERE id = 3")
+    reader.until(lambda: reader.table() == rows_of(db))
+
+
+@pytest.mark.parametrize(
+    "change", ["ALTER TABLE t REPLICA IDENTITY USING INDEX by_code",
+               "ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (code)",
+               "ALTER TABLE t RENAME COLUMN id TO number"],
+)  # fmt: skip
+def test_identities_that_lose_the_key(db: Any, changes: Any, schema: str, change: str) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL)")
+    db.execute("CREATE UNIQUE INDEX by_code ON t (code)")
+    db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 2)
+    db.execute(change)
+    db.execute("DELETE FROM t WHERE code = 'a'")
+    error = fails(reader, "so updates and deletes do not have the primary_key id")
+    assert error.code == "replica-identity" and "remove the state" in str(error.hint)
+    assert reader.received == 2
+
+
+def test_whole_rows_that_end(db: Any, changes: Any, schema: str) -> None:
+    """`before_updates` would lack the rows before updates."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n int)")
+    db.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    db.execute("INSERT INTO t VALUES (1, 1)")
+    reader = changes(before_updates=True)
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    db.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    db.execute("UPDATE t SET n = 2")
+    hint = str(fails(reader, "only keys of the rows").hint)
+    assert "REPLICA IDENTITY FULL. Then remove the state" in hint and reader.received == 1
+
+
 def test_a_server_that_restarts(tmp_path: Path) -> None:
     """A kill of the server neither loses nor repeats a change. As a standby it is an error.
 

@@ -45,12 +45,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table in the rows that follow."""
+    """The columns of a table in the rows that follow.
+
+    The rows before updates and deletes have the columns of `identity`, with `has_whole_rows` all of
+    them before each update.
+    """
 
     number: int
     schema: str
     name: str
     columns: tuple[Column, ...]
+    identity: tuple[str, ...]
+    has_whole_rows: bool
 
     @cached_property
     def column_names(self) -> Sequence[str]:
@@ -153,13 +159,15 @@ def _commit(reader: _Reader) -> Commit:
 
 def _table(reader: _Reader) -> Table:
     number, schema, name = reader.number(_INT32), reader.text(), reader.text()
-    reader.byte()
-    columns = []
+    has_whole_rows = reader.byte() == b"f"
+    columns, identity = [], []
     for _ in range(reader.number(_INT16)):
-        reader.byte()
+        is_of_identity = reader.number(_INT8) & 1
         column = reader.text()
         columns.append(Column(column, reader.number(_INT32), reader.number(_SIGNED32)))
-    return Table(number, schema, name, tuple(columns))
+        if is_of_identity:
+            identity.append(column)
+    return Table(number, schema, name, tuple(columns), tuple(identity), has_whole_rows)
 
 
 def _insert(reader: _Reader) -> Change:

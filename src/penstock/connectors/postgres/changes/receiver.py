@@ -25,7 +25,7 @@ from penstock.core.errors import Permanent
 from penstock.sdk.database.changes import ChangesReceiver, Transaction
 
 CHECK_SECONDS = 10.0
-"""The time between two checks of the tables: a table of another publication sends nothing."""
+"""The time between two checks: a table that is not in the publication sends nothing."""
 
 
 class PostgresReceiver(ChangesReceiver):
@@ -59,7 +59,7 @@ class PostgresReceiver(ChangesReceiver):
         self.position = self._stream.position
         if time.monotonic() - self._checked >= CHECK_SECONDS:
             for table in self._own_tables:
-                await asyncio.to_thread(table.check_number)
+                await asyncio.to_thread(table.check)
             self._checked = time.monotonic()
 
     async def _add_queued(self, *, only_full: bool) -> None:

@@ -51,7 +51,8 @@ class PostgresChangesSource(TableChangesSource[PostgresSourceConfig]):
     def _replication(self, key: tuple[str, ...]) -> Replication:
         return Replication(
             self.table, key, self._slot, self.publication, whole_rows=self.config.before_updates,
-            truncations=self.config.on_truncate != "ignore",
+            truncations=self.config.on_truncate != "ignore", rows=self.config.snapshot,
+            columns=() if self.columns is None else tuple(self.table_columns.names),
         )  # fmt: skip
 
     @property

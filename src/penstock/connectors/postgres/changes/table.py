@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.postgres.changes.identity import check_logged
 from penstock.connectors.postgres.changes.messages import Change, Table, parse
 from penstock.connectors.postgres.changes.row_columns import columns_of
 from penstock.connectors.postgres.changes.setup import Replication
@@ -76,13 +77,25 @@ class PostgresTable(TableReceiver):
         rows = [row for part in connection.copy_rows(query, key, found) for row in part.to_pylist()]
         return rows[0] if rows else {}
 
-    def check_number(self) -> None:
-        """Raises LostChanges or Permanent if another table, or none, has the name of the table."""
+    def check(self) -> None:
+        """Checks that the log has all changes of the table. Raises LostChanges or Permanent.
+
+        Another table, or none, may have its name, and its publication may be another one.
+        """
         self._replication.number_of_table(self._lookup, self.number)
+        self._replication.check_log(self._lookup)
 
     def describe(self, table: Table) -> None:
-        """Finds the types of columns, and the generated columns, which the server does not send."""
+        """Finds the types of columns, and the generated columns, which the server does not send.
+
+        Raises Permanent if the rows that follow do not have the key before a change.
+        """
         connection = self._lookup
+        replication = self._replication
+        check_logged(
+            replication.table, self.key, table.identity, whole_rows=replication.whole_rows,
+            has_whole_rows=table.has_whole_rows,
+        )  # fmt: skip
         self._generated = self._replication.generated_columns(connection)
         columns = connection.columns(self._replication.table) or pa.schema([])
         names = self._names = table.column_names
