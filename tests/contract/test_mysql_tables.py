@@ -494,7 +494,7 @@ def test_queries_and_ranges(options: dict[str, Any], db: Client) -> None:
         )
         assert len(first) == 4 and len(rest) == 6 and of.lag(step, end) == 6
         assert {row["twice"] for row in first + rest} == {2 * n for n in range(1, 11)}
-    with pytest.raises(Permanent) as wrong:
+    with pytest.raises(OptionError) as wrong:
         read(source(options, cursor_columns=["f"]))
     assert wrong.value.code == "cursor-type"
 

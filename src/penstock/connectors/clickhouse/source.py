@@ -22,6 +22,8 @@ from penstock.sdk.database.types import declared_type
 from penstock.sdk.database.values import value_of
 
 _CONVERSION = Conversion()
+_CONVERTED = "penstock "
+"""The prefix of the name of a converted column in a result."""
 
 
 class ClickhouseSource(RangedSource[ClickhouseSourceConfig]):
@@ -74,15 +76,21 @@ class ClickhouseSource(RangedSource[ClickhouseSourceConfig]):
 
     def order_key(self, connection: Connection, table: TableName) -> tuple[str, ...]:
         assert isinstance(connection, ClickhouseConnection)
-        return connection.sorting_key(table)
+        columns = connection.columns(table) or pa.schema([])
+        # NaN has no place in the order.
+        without = {field.name for field in columns if pa.types.is_floating(field.type)}
+        return tuple(name for name in connection.sorting_key(table) if name not in without)
 
     def min_age_condition(self, column: str, seconds: float) -> str:
         return f"{column} <= now64(6) - toIntervalMicrosecond({round(seconds * 1e6)})"
 
     def select_item(self, field: pa.Field) -> str:
-        name = self._connection.dialect.quote(field.name)
+        quote = self._connection.dialect.quote
         type_ = read_type(parse(self._declared_type(field.name)))
-        return name if type_ is None else f"CAST({name}, {literal(type_)}) AS {name}"
+        if type_ is None:
+            return quote(field.name)
+        # With the name of the column, conditions and ORDER BY would have the converted values.
+        return f"CAST({quote(field.name)}, {literal(type_)}) AS {quote(_CONVERTED + field.name)}"
 
     def key_item(self, field: pa.Field) -> str:
         name = super().key_item(field)
@@ -95,7 +103,9 @@ class ClickhouseSource(RangedSource[ClickhouseSourceConfig]):
         connection = self._connection
         assert isinstance(connection, ClickhouseConnection)
         with closing(connection.batches(query, parameters)) as batches:
-            yield from conversion.batches(batches, _to_rows, value_of)
+            names = conversion.columns.names
+            renamed = (batch.rename_columns(names) for batch in batches)
+            yield from conversion.batches(renamed, _to_rows, value_of)
 
     def _declared_type(self, name: str) -> str:
         if self._declared is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -23,7 +23,7 @@ class DuckdbSource(TableSource[DuckdbSourceConfig]):
     Rows are read in the order of `cursor_columns`, by default of a primary key of one integer. With
     `watch` the source also reads rows that come later in this order. Updates are read if a cursor
     column has the time of the last change; deletions are not read. The rowid is no cursor, since
-    DuckDB changes it when rows are deleted.
+    DuckDB changes it when rows are deleted, and neither is an ENUM, which is compared as text.
 
     The columns are those of the table. UBIGINT, HUGEINT and UHUGEINT are DECIMAL with the scale 0;
     declare the column as STRING in `schema` for more than 38 digits. A UNION is a STRUCT, of whose
@@ -59,16 +59,16 @@ class DuckdbSource(TableSource[DuckdbSourceConfig]):
         assert isinstance(connection, DuckdbConnection)
         return connection.query_columns(query)
 
+    def unordered_columns(self) -> Collection[str]:
+        types = self._relation_types()
+        return {name for name, type_ in types.items() if type_.id == "enum"}
+
     def min_age_condition(self, column: str, seconds: float) -> str:
         return f"{column} <= now() - to_microseconds({round(seconds * 1e6)})"
 
     def select_item(self, field: pa.Field) -> str:
-        connection = self._connection
-        assert isinstance(connection, DuckdbConnection)
-        if self._types is None:
-            self._types = connection.types(self._relation)
-        name = connection.dialect.quote(field.name)
-        type_ = self._types.get(field.name)
+        name = self._connection.dialect.quote(field.name)
+        type_ = self._relation_types().get(field.name)
         text = None if type_ is None else text_type(type_)
         return name if text is None else f"CAST({name} AS {text}) AS {name}"
 
@@ -87,3 +87,10 @@ class DuckdbSource(TableSource[DuckdbSourceConfig]):
                 yield from conversion.batches(batches, to_rows, value_of)
         finally:
             connection.rollback()
+
+    def _relation_types(self) -> Mapping[str, Any]:
+        if self._types is None:
+            connection = self._connection
+            assert isinstance(connection, DuckdbConnection)
+            self._types = connection.types(self._relation)
+        return self._types

@@ -131,6 +131,14 @@ class JdbcConnection(DbapiConnection):
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         return tuple(self._call(lambda: self._metadata().primary_key(table)))
 
+    def unordered_columns(self, table: TableName) -> set[str]:
+        """Returns the columns of a table by which rows are not sorted as values are compared."""
+        unordered = self.dialect.unordered
+        if not unordered:
+            return set()
+        types = self._call(lambda: self._metadata().type_names(table))
+        return {name for name, type_ in types.items() if type_ in unordered}
+
     def unique_keys(self, table: TableName) -> list[tuple[str, ...]]:
         return list(self._call(lambda: self._metadata().unique_keys(table)))
 

@@ -63,6 +63,8 @@ class JdbcDialect(Dialect):
     """A parameter of the URL that closes an embedded database."""
     texts_as_bytes: frozenset[str] = frozenset()
     """Types whose texts the driver expects as bytes."""
+    unordered: frozenset[str] = frozenset()
+    """Types by which rows are sorted in another order than their values are compared."""
     times_as_texts: bool = False
     """Whether the driver changes days before 1582 unless they are texts."""
     spelling: Callable[[TableName], TableName] | None = None
@@ -152,7 +154,7 @@ _MYSQL = JdbcDialect(
         **dict.fromkeys(("list", "nested_list", "map", "struct"), "JSON"),
     ),
     quotation="`", upsert_clause="on_duplicate_key", upserts="statement", indexes_rows=False,
-    properties={"useCursorFetch": "true"},
+    properties={"useCursorFetch": "true"}, unordered=frozenset({"ENUM", "SET", "BIT"}),
 )  # fmt: skip
 _ORACLE = JdbcDialect(
     _types(

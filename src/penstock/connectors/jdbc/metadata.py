@@ -93,18 +93,27 @@ class Metadata:
         primary = self.primary_key(table)
         return [primary, *keys] if primary else keys
 
+    def type_names(self, table: TableName) -> dict[str, str]:
+        """Returns the names of the types of the columns, which results may not have."""
+        rows = self._described(self.spelled(table), "TYPE_NAME")
+        return {row["COLUMN_NAME"]: row["TYPE_NAME"].upper() for row in rows}
+
     def _required(self, table: TableName) -> set[str]:
         """Returns the columns that need a value in each new row."""
+        return {
+            row["COLUMN_NAME"]
+            for row in self._described(table, "IS_NULLABLE", "COLUMN_DEF", "IS_AUTOINCREMENT")
+            if row["IS_NULLABLE"] == "NO" and not row["COLUMN_DEF"]
+            and row["IS_AUTOINCREMENT"] != "YES"
+        }  # fmt: skip
+
+    def _described(self, table: TableName, *fields: str) -> list[Any]:
+        """Returns fields of the columns of a table, with their names."""
         catalog, schema, name = self._place(table)
         schema_pattern = None if schema is None else self._exactly(schema)
         result = self._data.getColumns(catalog, schema_pattern, self._exactly(name), None)
-        fields = ("TABLE_NAME", "COLUMN_NAME", "IS_NULLABLE", "COLUMN_DEF", "IS_AUTOINCREMENT")
-        return {
-            row["COLUMN_NAME"]
-            for row in _rows(result, *fields)
-            if row["TABLE_NAME"] == name and row["IS_NULLABLE"] == "NO" and not row["COLUMN_DEF"]
-            and row["IS_AUTOINCREMENT"] != "YES"
-        }  # fmt: skip
+        rows = _rows(result, "TABLE_NAME", "COLUMN_NAME", *fields)
+        return [row for row in rows if row["TABLE_NAME"] == name]
 
     def _named(self, table: TableName) -> list[TableName]:
         """Returns the tables with a name as it is given, in upper or in lower case."""

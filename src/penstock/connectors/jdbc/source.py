@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -65,6 +65,11 @@ class JdbcSource(RangedSource[JdbcSourceConfig]):
     def query_columns(self, connection: Connection, query: str) -> pa.Schema:
         assert isinstance(connection, JdbcConnection)
         return connection.query_columns(query)
+
+    def unordered_columns(self) -> Collection[str]:
+        connection = self._connection
+        assert isinstance(connection, JdbcConnection)
+        return () if self._table is None else connection.unordered_columns(self._table)
 
     def min_age_condition(self, column: str, seconds: float) -> str:
         age = f"{{fn TIMESTAMPADD(SQL_TSI_SECOND, -{math.ceil(seconds)}, CURRENT_TIMESTAMP)}}"

@@ -27,5 +27,6 @@ def declared_name(field: Any) -> str:
         return f"decimal({field.length - signs},{field.scale})"
     if code == 16:
         return f"bit({field.length})"
-    is_text = field.charsetnr != _BINARY_CHARSET or field.flags & (_ENUM | _SET)
-    return "longtext" if is_text or code == 6 else "longblob"
+    if field.flags & (_ENUM | _SET):
+        return "enum" if field.flags & _ENUM else "set"
+    return "longtext" if field.charsetnr != _BINARY_CHARSET or code == 6 else "longblob"

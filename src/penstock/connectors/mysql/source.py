@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -20,13 +21,18 @@ from penstock.sdk.database import Connection, TableSource
 from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import declared_type
 
+_UNORDERED = re.compile(r"enum|set|bit|float", re.IGNORECASE)
+"""Types of which a value is compared as a text, or as another number, and is sorted as a number."""
+
 
 class MysqlSource(TableSource[MysqlSourceConfig]):
     """Reads a table or a query of a MySQL or MariaDB database, or the changes of a table.
 
     Rows are read in the order of `cursor_columns`, by default of a primary key of one integer. With
     `watch` the source also reads rows that come later in this order. Updates are read if a cursor
-    column has the time of the last change, in UTC; deletions are not read.
+    column has the time of the last change, in UTC; deletions are not read. Columns of ENUM, SET,
+    BIT and FLOAT are no cursor columns, since MySQL sorts and compares them differently: a primary
+    key is read in the order of its other columns.
 
     A row whose transaction commits after rows later in the order is read: with `watch` the source
     reads rows up to a position when all transactions that might write rows before it have ended,
@@ -92,6 +98,10 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
     def query_columns(self, connection: Connection, query: str) -> pa.Schema:
         assert isinstance(connection, MysqlConnection)
         return connection.query_columns(query)
+
+    def unordered_columns(self) -> Collection[str]:
+        columns = self._target_columns()
+        return {each.name for each in columns if _UNORDERED.match(declared_type(each))}
 
     def min_age_condition(self, column: str, seconds: float) -> str:
         return f"{column} <= now(6) - INTERVAL {seconds!r} SECOND"

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.postgres import catalog
+from penstock.connectors.postgres.adapters import adapt_values
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.errors import translate_error
 from penstock.connectors.postgres.structure import TEXT, Number, Structure, structures
@@ -47,7 +48,7 @@ class PostgresConnection(DbapiConnection):
                 cursor_factory=psycopg.RawCursor, prepare_threshold=None,
             )  # fmt: skip
         super().__init__(client)
-        _load_texts(self.client)
+        adapt_values(self.client)
 
     def translate_error(self, error: Exception) -> PenstockError | None:
         return translate_error(error, self.config)
@@ -287,11 +288,3 @@ def _numbered(statement: str) -> str:
 def _formatted(query: str) -> str:
     """Returns a query with the parameters of psycopg's client-side cursor."""
     return query.replace("%", "%%").replace("\0", "%s")
-
-
-def _load_texts(client: Any) -> None:
-    """Makes a connection return times and UUIDs as texts, which have each value."""
-    from psycopg.types.string import TextLoader
-
-    for name in ("timestamp", "timestamptz", "date", "time", "timetz", "interval", "uuid"):
-        client.adapters.register_loader(name, TextLoader)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
@@ -52,6 +52,13 @@ class RelationSource(PolledSource[T], Generic[T]):
         read together.
         """
         return connection.primary_key(table)
+
+    def unordered_columns(self) -> Collection[str]:
+        """Returns the columns by which rows are sorted in another order than values are compared.
+
+        A range of them would leave out rows, so rows are read in the order of other columns.
+        """
+        return ()
 
     def min_age_condition(self, column: str, seconds: float) -> str:
         """Returns the condition that the time in a quoted column is older than `seconds`.
@@ -120,6 +127,8 @@ class RelationSource(PolledSource[T], Generic[T]):
     def _find_cursor(self) -> Cursor:
         names, dialect = tuple(self.config.cursor_columns), self._connection.dialect
         key = () if self._table is None else self.order_key(self._connection, self._table)
+        unordered = self.unordered_columns() if names or key else ()
+        key = tuple(name for name in key if name not in unordered)
         if not names:
             growing = self.growing_key(self._connection)
             if self.config.watch and not growing:
@@ -132,7 +141,7 @@ class RelationSource(PolledSource[T], Generic[T]):
             nullable = () if growing else key
             return Cursor(self._relation, growing or key, dialect, nullable=nullable)
         columns = self._columns = self._target_columns()
-        self._check_cursor_columns(columns.names)
+        self._check_cursor_columns(columns.names, unordered)
         condition = self._condition(columns.field(names[0]))
         names += tuple(name for name in key if name not in names)
         nullable = tuple(name for name in names if columns.field(name).nullable)
@@ -158,8 +167,15 @@ class RelationSource(PolledSource[T], Generic[T]):
             )  # fmt: skip
         return columns
 
-    def _check_cursor_columns(self, known: Sequence[str]) -> None:
+    def _check_cursor_columns(self, known: Sequence[str], unordered: Collection[str]) -> None:
         for index, name in enumerate(self.config.cursor_columns):
+            if name in unordered:
+                raise OptionError.of(
+                    "cursor_columns", index, code="cursor-type",
+                    message=f'{self._name} is not sorted by the column "{name}" as the values of '
+                    "its type are compared",
+                    hint="Set cursor_columns to columns of numbers, text or times.",
+                )  # fmt: skip
             if name not in known:
                 raise OptionError.of(
                     "cursor_columns", index, message=f'{self._name} has no column "{name}"',

@@ -69,7 +69,8 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         with self._transaction() as connection:
             known = self._target_columns().names
             check_declared(self.columns, known, self._name, folds=connection.dialect.folds_names)
-            self._check_cursor_columns(known)
+            unordered = self.unordered_columns() if self.config.cursor_columns else ()
+            self._check_cursor_columns(known, unordered)
 
     def infer_schema(self) -> pa.Schema | None:
         with self._transaction():

@@ -1,0 +1,135 @@
+"""Tables read in the order of a key, whose types databases sort and compare differently."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from penstock.connectors.clickhouse import ClickhouseSource
+from penstock.connectors.duckdb import DuckdbSource
+from penstock.connectors.jdbc import JdbcSource
+from penstock.connectors.mysql import MysqlSource
+from penstock.connectors.postgres import PostgresSource
+from penstock.core.errors import OptionError
+from penstock.sdk import Read
+from servers.clickhouse import ClickHouse
+from servers.drivers import MARIADB, driver
+from servers.mariadb import MariaDb
+from servers.postgres import Postgres
+
+MEMBERS = ("'z'", "'m'", "'a'")
+"""The members of an ENUM, in an order which is not that of their texts."""
+
+
+def inserts(values: tuple[str, ...], table: str = "t") -> list[str]:
+    """Statements that insert two rows for each value, with the numbers 0 to 2 * n - 1."""
+    numbers = range(2 * len(values))
+    return [f"INSERT INTO {table} VALUES ({values[n // 2]}, {n})" for n in numbers]
+
+
+def check_pages(source_type: Any, options: dict[str, Any], count: int) -> None:
+    """Reads the rows of a table up to its end, at once and by pages: each is read once."""
+    for limit in ({}, {"max_records": 1}, {"max_records": 3}):
+        config = source_type.config_type.model_validate({**options, **limit})
+        of = source_type.create(config)
+        with closing(of):
+            of.columns = of.infer_schema()
+            start = of.initial_offset()
+            end, found = of.find_end(start), Read()
+            numbers: list[int] = []
+            while start != end:
+                stop = of.limit_batch(start, end)
+                assert stop != start, f"no progress after {start}"
+                numbers += [
+                    row["id"]
+                    for part in of.partitions(start, stop)
+                    for batch in of.read(part, found)
+                    for row in batch.to_pylist()
+                ]
+                start = stop
+        assert (sorted(numbers), found.bad) == ([*range(count)], [])
+
+
+@pytest.mark.parametrize("is_jdbc", [False, True])
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        ("ENUM('z', 'm', 'a')", MEMBERS),
+        ("SET('z', 'm', 'a')", ("'z,a'", *MEMBERS)),
+        ("BIT(8)", ("b'1'", "57", "b'11111111'")),
+        ("BIT(1)", ("b'0'", "b'1'")),
+        ("FLOAT", ("0.1", "0.7", "-3.3")),
+    ],
+)
+def test_mysql(mariadb: MariaDb, type_: str, values: tuple[str, ...], is_jdbc: bool) -> None:
+    name = mariadb.new_database()
+    with mariadb.client(database=name) as client, client.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE t (e {type_}, id int, PRIMARY KEY (e, id))")
+        for statement in inserts(values):
+            cursor.execute(statement)
+    url = f"jdbc:mariadb://127.0.0.1:{mariadb.port}/{name}"
+    by_jdbc = {"url": url, "auth": mariadb.login["auth"], "jars": [driver(MARIADB)], "table": "t"}
+    options = by_jdbc if is_jdbc else {**mariadb.login, "table": f"{name}.t"}
+    source_type = JdbcSource if is_jdbc else MysqlSource
+    check_pages(source_type, options, 2 * len(values))
+    if type_.startswith(("ENUM", "SET", "BIT")):
+        queries = () if is_jdbc else ({"query": f"SELECT * FROM {name}.t"},)
+        for relation in ({"table": options["table"]}, *queries):
+            options = {**options, "cursor_columns": ["e"]}
+            options.pop("table", None)
+            config = source_type.config_type.model_validate({**options, **relation})
+            with closing(source_type.create(config)) as of:
+                with pytest.raises(OptionError, match='not sorted by the column "e"') as error:
+                    of.check()
+                assert error.value.code == "cursor-type"
+
+
+@pytest.mark.parametrize("type_", ["real", "double precision"])
+def test_postgres(postgres: Postgres, type_: str) -> None:
+    schema = postgres.new_schema()
+    values = ("0.1", "0.7", "-3.3", "'NaN'", "'Infinity'", "'-Infinity'")
+    for name, stored in (("finite", values[:3]), ("t", values), ("least", ("-3.3", "0.1"))):
+        with postgres.client(options=f"-c search_path={schema}") as db:
+            db.execute(f"CREATE TABLE {name} (e {type_}, id int, PRIMARY KEY (e, id))")
+            for statement in inserts(stored, name):
+                db.execute(statement)
+        check_pages(
+            PostgresSource, {**postgres.login, "table": f"{schema}.{name}"}, 2 * len(stored)
+        )
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        ("Enum8('z' = 1, 'm' = 2, 'a' = 3)", MEMBERS),
+        ("Int256", ("1", "20", "-3")),
+        ("Decimal(76, 10)", ("1.5", "20", "-3")),
+        ("Float32", ("0.1", "nan", "0.7", "inf")),
+        ("Float64", ("nan", "0.1")),
+        ("LowCardinality(String)", MEMBERS),
+    ],
+)
+def test_clickhouse(clickhouse: ClickHouse, type_: str, values: tuple[str, ...]) -> None:
+    table = clickhouse.new_table()
+    clickhouse(
+        f"CREATE TABLE shop.{table} (e {type_}, id Int32) ENGINE = MergeTree ORDER BY (e, id)",
+        *inserts(values, f"shop.{table}"),
+    )
+    check_pages(ClickhouseSource, {**clickhouse.login, "table": table}, 2 * len(values))
+
+
+def test_duckdb(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "shop.duckdb"), "table": "t"}
+    with duckdb.connect(options["path"]) as db:
+        db.execute("CREATE TABLE t (e ENUM ('z', 'm', 'a'), id int, PRIMARY KEY (e, id))")
+        for statement in inserts(MEMBERS):
+            db.execute(statement)
+    check_pages(DuckdbSource, options, 6)
+    config = DuckdbSource.config_type.model_validate({**options, "cursor_columns": ["e"]})
+    of = DuckdbSource.create(config)
+    with closing(of), pytest.raises(OptionError, match='not sorted by the column "e"'):
+        of.check()
