@@ -22,6 +22,7 @@ from interruptions import Interruptions, check_cut_responses, check_table
 from penstock.connectors.clickhouse import ClickhouseSink, ClickhouseSource
 from penstock.connectors.clickhouse import config as clickhouse_config
 from penstock.connectors.clickhouse.connection import ClickhouseConnection
+from penstock.connectors.clickhouse.literals import literal
 from penstock.core.errors import Permanent, PlanError, Transient
 from penstock.engine.sinks.sink import SinkTask
 from penstock.engine.sinks.sink import write as write_partition
@@ -390,6 +391,34 @@ def read_range(of: ClickhouseSource, start: Any, stop: Any) -> list[int]:
         for each in of.read(partition, Read())
         for row in each.to_pylist()
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "keys"),
+    [
+        ("UInt64", [Decimal(1), Decimal(2**64 - 1)]),
+        ("UInt256", ["1", str(2**256 - 1)]),
+        ("DateTime('Europe/Berlin')", [dt.datetime(2024, 2, 29, 11, tzinfo=dt.UTC)]),
+        ("Decimal(10, 2)", [Decimal("1.00"), Decimal("2.50")]),
+    ],
+)
+def test_rows_of_keys(
+    clickhouse: ClickHouse, options: dict[str, Any], type_: str, keys: list[Any]
+) -> None:
+    clickhouse(
+        f"CREATE TABLE shop.{options['table']} (k {type_}) ENGINE = MergeTree ORDER BY k",
+        *(f"INSERT INTO shop.{options['table']} VALUES ({literal(key)})" for key in keys),
+    )
+    of = source(options)
+    assert of.columns is not None
+    others = {
+        "UInt64": Decimal(3), "UInt256": "3", "Decimal(10, 2)": Decimal("1.01"),
+        "DateTime('Europe/Berlin')": dt.datetime(2024, 2, 29, 11, 0, 0, 1, dt.UTC),
+    }  # fmt: skip
+    asked = [*keys, others[type_]]
+    with closing(of):
+        found = of.read_keys(pa.record_batch([pa.array(asked, of.columns.types[0])], ["k"]), Read())
+    assert sorted(row["k"] for batch in found for row in batch.to_pylist()) == keys
 
 
 def test_new_rows_by_time(clickhouse: ClickHouse, options: dict[str, Any]) -> None:

@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 PARAMETER = "\0"
+_LEAST, _END = -(1 << 63), 1 << 64
+"""The bounds of integers whose literals are exact."""
 
 
 def literal(value: Any) -> str:
@@ -24,6 +26,8 @@ def literal(value: Any) -> str:
             return repr(value) if math.isfinite(value) else f"toFloat64('{value}')"
         case Decimal():
             exponent = value.as_tuple().exponent
+            if exponent == 0 and _LEAST <= value < _END:  # IN of UInt64 does not accept decimals
+                return f"{value:f}"
             scale = -exponent if isinstance(exponent, int) and exponent < 0 else 0
             return f"toDecimal256('{value:f}', {scale})"
         case datetime():

@@ -93,9 +93,11 @@ class ClickhouseSource(RangedSource[ClickhouseSourceConfig]):
         return f"CAST({quote(field.name)}, {literal(type_)}) AS {quote(_CONVERTED + field.name)}"
 
     def key_item(self, field: pa.Field) -> str:
-        name = super().key_item(field)
-        is_text = parse(self._declared_type(field.name)).name == "String"
-        return f"toString({name})" if pa.types.is_string(field.type) and not is_text else name
+        name, declared = super().key_item(field), parse(self._declared_type(field.name)).name
+        if pa.types.is_string(field.type) and declared != "String":
+            return f"toString({name})"
+        # IN of DateTime does not accept the microseconds of a key.
+        return f"toDateTime64({name}, 6)" if declared == "DateTime" else name
 
     def read_query(
         self, query: str, parameters: Sequence[Any], conversion: RowConversion
