@@ -432,6 +432,19 @@ def test_columns_that_change(db: Execute, changes: Any, mariadb: MariaDb, databa
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "change", ["RENAME COLUMN id TO number", "DROP PRIMARY KEY, DROP COLUMN id"]
+)
+def test_keys_that_lose_a_column(db: Execute, changes: Any, change: str) -> None:
+    db("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 1)", "COMMIT")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    db(f"ALTER TABLE t {change}", "UPDATE t SET n = 2", "COMMIT")
+    error = fails(reader, 'has lost the column "id" of its primary key')
+    assert error.code == "incompatible-schema"
+
+
 def test_changes_of_types_without_a_common_type(db: Execute, changes: Any) -> None:
     """The error comes before the first row that does not fit; declared columns go on."""
     db("CREATE TABLE t (id int PRIMARY KEY, code text)", "INSERT INTO t VALUES (1, 1)")

@@ -49,7 +49,7 @@ class MysqlReceiver(ChangesReceiver):
                 self.begin(message.transaction)
             elif isinstance(message, Described):
                 for table in self._tables_of(message.table):
-                    table.described = message.columns
+                    table.describe(message.columns)
             elif isinstance(message, Reached):
                 self.transaction = None
                 for table in self._own_tables:

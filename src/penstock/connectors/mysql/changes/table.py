@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.connectors.mysql.changes.gtids import Gtids
 from penstock.connectors.mysql.changes.received import Received
 from penstock.connectors.mysql.changes.snapshot import read_chunk, read_current
 from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.core.errors import Permanent
 from penstock.sdk.database import TableName
 from penstock.sdk.database.changes import Chunk, Key, Row, TableReceiver, Transaction
 
@@ -30,6 +33,18 @@ class MysqlTable(TableReceiver):
         self._table, self._snapshots, self._lookup = table, snapshots, lookup
         self._shift, self._received, self._skips = shift, received, False
         self._first_confirmed = 0
+
+    def describe(self, columns: pa.Schema) -> None:
+        """Sets the columns of the rows that follow. Raises Permanent without the key."""
+        missing = [name for name in self.key if name not in columns.names]
+        if missing:
+            raise Permanent(
+                f'the table "{self.name}" has lost the column "{missing[0]}" of its primary key',
+                code="incompatible-schema",
+                hint="Remove the state of the pipeline to read the table again with another "
+                "primary key.",
+            )
+        self.described = columns
 
     def begin(self, transaction: Transaction) -> None:
         super().begin(transaction)
