@@ -25,6 +25,11 @@ MEMBERS = ("'z'", "'m'", "'a'")
 """The members of an ENUM, in an order which is not that of their texts."""
 
 
+UUIDS = tuple(f"'{first}-e89b-12d3-a456-{last}'" for first, last in (
+    ("00000000", "ff6655440000"), ("ff000000", "000000000000"), ("70000000", "a00000000001")
+))  # fmt: skip
+
+
 def inserts(values: tuple[str, ...], table: str = "t") -> list[str]:
     """Statements that insert two rows for each value, with the numbers 0 to 2 * n - 1."""
     numbers = range(2 * len(values))
@@ -88,6 +93,19 @@ def test_mysql(mariadb: MariaDb, type_: str, values: tuple[str, ...], is_jdbc: b
                 assert error.value.code == "cursor-type"
 
 
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [("uuid", UUIDS), ("inet", ("'10.0.0.1'", "'9.0.0.0/8'", "'::1'")), ("cidr", ("'9.0.0.0/8'",))],
+)
+def test_postgres_addresses(postgres: Postgres, type_: str, values: tuple[str, ...]) -> None:
+    schema = postgres.new_schema()
+    with postgres.client(options=f"-c search_path={schema}") as db:
+        db.execute(f"CREATE TABLE t (e {type_}, id int, PRIMARY KEY (e, id))")
+        for statement in inserts(values):
+            db.execute(statement)
+    check_pages(PostgresSource, {**postgres.login, "table": f"{schema}.t"}, 2 * len(values))
+
+
 @pytest.mark.parametrize("type_", ["real", "double precision"])
 def test_postgres(postgres: Postgres, type_: str) -> None:
     schema = postgres.new_schema()
@@ -111,6 +129,9 @@ def test_postgres(postgres: Postgres, type_: str) -> None:
         ("Float32", ("0.1", "nan", "0.7", "inf")),
         ("Float64", ("nan", "0.1")),
         ("LowCardinality(String)", MEMBERS),
+        ("UUID", UUIDS),
+        ("IPv4", ("'10.0.0.1'", "'9.0.0.1'")),
+        ("IPv6", ("'::1'", "'fe80::'")),
     ],
 )
 def test_clickhouse(clickhouse: ClickHouse, type_: str, values: tuple[str, ...]) -> None:
@@ -122,13 +143,16 @@ def test_clickhouse(clickhouse: ClickHouse, type_: str, values: tuple[str, ...])
     check_pages(ClickhouseSource, {**clickhouse.login, "table": table}, 2 * len(values))
 
 
-def test_duckdb(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("type_", "values"), [("ENUM ('z', 'm', 'a')", MEMBERS), ("UUID", UUIDS)])
+def test_duckdb(tmp_path: Path, type_: str, values: tuple[str, ...]) -> None:
     options = {"path": str(tmp_path / "shop.duckdb"), "table": "t"}
     with duckdb.connect(options["path"]) as db:
-        db.execute("CREATE TABLE t (e ENUM ('z', 'm', 'a'), id int, PRIMARY KEY (e, id))")
-        for statement in inserts(MEMBERS):
+        db.execute(f"CREATE TABLE t (e {type_}, id int, PRIMARY KEY (e, id))")
+        for statement in inserts(values):
             db.execute(statement)
     check_pages(DuckdbSource, options, 6)
+    if type_ == "UUID":
+        return
     config = DuckdbSource.config_type.model_validate({**options, "cursor_columns": ["e"]})
     of = DuckdbSource.create(config)
     with closing(of), pytest.raises(OptionError, match='not sorted by the column "e"'):

@@ -6,12 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
 from typing import Any
+from uuid import UUID
 
 from penstock.core.errors import Permanent
 from penstock.sdk.database.dialect import Dialect
 
 Values = tuple[Any, ...]
+_AS_TEXTS = (IPv4Address, IPv6Address, IPv4Interface, IPv6Interface, IPv4Network, IPv6Network)
+"""Types whose values systems compare with texts."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +130,12 @@ def _encoded(value: Any) -> Any:
         return {"decimal": str(value)}
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
+    if isinstance(value, UUID):
+        return {"uuid": str(value)}
     if isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, _AS_TEXTS):
+        return str(value)
     raise Permanent(
         f"cannot read in the order of a column with values of the type {type(value).__name__}",
         code="cursor-type",
@@ -140,4 +155,5 @@ _DECODERS: Mapping[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
     "decimal": Decimal,
     "bytes": bytes.fromhex,
+    "uuid": UUID,
 }
