@@ -353,6 +353,18 @@ def test_the_slot_advances_while_nothing_changes(
     changes.until(confirmed)
 
 
+def test_a_quiet_server_is_not_lost(db: Any, changes: Any) -> None:
+    """It sends nothing by itself, for longer than `timeout`."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("INSERT INTO t VALUES (1)")
+    reader = changes(timeout="2s")
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+    failures = reader.failures
+    time.sleep(5)
+    assert reader.failures == failures
+
+
 def test_the_size_of_the_log_that_the_slot_keeps(
     db: Any, changes: Any, postgres: Postgres, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,8 +406,7 @@ def test_a_table_that_is_replaced_is_a_loss(
     reader.start()
     db.execute("INSERT INTO t VALUES (1)")
     reader.until(lambda: len(reader.table()) == 1)
-    db.execute("ALTER TABLE t RENAME TO old")
-    db.execute("ALTER TABLE u RENAME TO t")
+    db.execute("ALTER TABLE t RENAME TO old; ALTER TABLE u RENAME TO t")
     for _ in range(2):
         assert fails(reader, "was replaced by another table").code == "data-gone"
     again = changes(on_data_loss="snapshot")

@@ -26,6 +26,8 @@ _KEEPALIVE = struct.Struct(">cQqB")
 _STATUS = struct.Struct(">cQQQqB")
 _EPOCH_SECONDS = 946_684_800
 _MAX_MESSAGES, _MAX_BYTES = 5000, 4 << 20
+_RESPONSES = 4
+"""The responses of a quiet server that are requested within `timeout`."""
 
 
 class ReplicationStream:
@@ -74,7 +76,11 @@ class ReplicationStream:
         return found
 
     def confirm(self, position: int, *, reply: bool = False) -> None:
-        """Confirms that all changes before a position are durable. `reply` requests a response."""
+        """Confirms that all changes before a position are durable. `reply` requests a response.
+
+        It is also requested of a server that has sent nothing for a while: it may be quiet.
+        """
+        reply = reply or self._silence > self._config.timeout / _RESPONSES
         now = int((time.time() - _EPOCH_SECONDS) * 1_000_000)
         status = _STATUS.pack(b"r", position, position, position, now, reply)
         self._call(self._connection.put_copy_data, status)
@@ -119,8 +125,12 @@ class ReplicationStream:
         requested, self._reply_requested = self._reply_requested, False
         return requested
 
+    @property
+    def _silence(self) -> float:
+        return time.monotonic() - self._last_response
+
     async def _wait(self, seconds: float) -> None:
-        if time.monotonic() - self._last_response > self._config.timeout:
+        if self._silence > self._config.timeout:
             raise Transient(
                 f"the database {self._config.address} does not respond", code="unreachable",
                 hint="Check that the server is running.",

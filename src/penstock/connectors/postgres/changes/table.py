@@ -82,8 +82,10 @@ class PostgresTable(TableReceiver):
 
         Another table, or none, may have its name, and its publication may be another one.
         """
-        self._replication.number_of_table(self._lookup, self.number)
-        self._replication.check_log(self._lookup)
+        try:
+            self._replication.check_log(self._lookup)
+        finally:  # another table may also be the cause of an error
+            self._replication.number_of_table(self._lookup, self.number)
 
     def describe(self, table: Table) -> None:
         """Finds the types of columns, and the generated columns, which the server does not send.
