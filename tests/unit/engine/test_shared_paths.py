@@ -101,9 +101,10 @@ def test_an_executor_reports_its_differences(tmp_path: Path) -> None:
     paths = [asdict(shared(tmp_path)), asdict(shared(tmp_path / "missing"))]
     driver = {"host": "driver-host", "paths": paths, "versions": {**versions(), "PyArrow": "1.2"}}
     (batch,) = _probe(json.dumps(driver), iter([]))
-    different, ((number, reason),) = json.loads(batch.to_pylist()[0]["result"])
+    failures, different, ((number, reason),) = json.loads(batch.to_pylist()[0]["result"])
     assert (number, reason.partition(": ")[2]) == (1, f"no such directory: {tmp_path / 'missing'}")
     here, there = different.split("; ")
+    assert failures == ""
     assert here.endswith(f": PyArrow {versions()['PyArrow']}")
     assert there == "driver on driver-host: PyArrow 1.2"
 
