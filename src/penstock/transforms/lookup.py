@@ -78,8 +78,13 @@ class Lookup(SqlQuery[LookupConfig]):
 
     def _found(self) -> str:
         """Returns the condition of rows with a row in the table, which fails for others."""
-        key = next(iter(self.config.on.values()))
-        message = quote(f'the key has no row in "{self.config.table}"')
+        key, table = next(iter(self.config.on.values())), self.config.table
+        values = [
+            f"{quote(f'{name} = ')} || coalesce(CAST(r.{quote_name(name)} AS STRING), 'null')"
+            for name in self.config.on
+        ]
+        message = f"""'the key ' || {" || ', ' || ".join(values)}"""
+        message = f"""{message} || {quote(f' has no row in "{table}"')}"""
         return f"CASE WHEN t.{quote_name(key)} IS NULL THEN raise_error({message}) ELSE true END"
 
     def validate(self) -> None:

@@ -27,6 +27,7 @@ RECORD_CODES: Mapping[str, str] = {
     "no-after": "A change event has no row after the change.",
     "no-before": "A change event has no row before the change.",
     "no-change": "A record is not a change event.",
+    "no-row": "A key has no row in the table of the transform `lookup`.",
     "no-template": "No template matches the metric path of a line.",
     "no-value": "A record or a required value is empty.",
     "not-a-number": "A value or a time of a line is not a number, or is out of range.",

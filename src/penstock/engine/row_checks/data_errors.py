@@ -84,6 +84,7 @@ _OWN = {
     "duplicated-map-key": re.compile("a key of a map is duplicated"),
     "function-failed": re.compile(r"function \"\w+\" failed: "),
     "missing-value": re.compile(r"column \".*?\" is null; expected a value"),
+    "no-row": re.compile(r"the key .* has no row in \""),
     "null-map-key": re.compile("a key of a map is null"),
     "rule-broken": re.compile("the row breaks rules: "),
 }
