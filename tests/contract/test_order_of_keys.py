@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.postgres import PostgresSource
 from penstock.core.errors import OptionError
 from penstock.sdk import Read
+from penstock.sdk.database.cursor import OtherTime, encode
 from servers.clickhouse import ClickHouse
 from servers.drivers import MARIADB, driver
 from servers.mariadb import MariaDb
@@ -30,14 +33,21 @@ UUIDS = tuple(f"'{first}-e89b-12d3-a456-{last}'" for first, last in (
 ))  # fmt: skip
 
 
+TIMES = ("'infinity'", "'-infinity'", "'2024-01-01'", "'0044-03-15 (BC)'", "'20000-01-01'")
+"""Times of DuckDB, of which Python has one."""
+
+
 def inserts(values: tuple[str, ...], table: str = "t") -> list[str]:
     """Statements that insert two rows for each value, with the numbers 0 to 2 * n - 1."""
     numbers = range(2 * len(values))
     return [f"INSERT INTO {table} VALUES ({values[n // 2]}, {n})" for n in numbers]
 
 
-def check_pages(source_type: Any, options: dict[str, Any], count: int) -> None:
-    """Reads the rows of a table up to its end, at once and by pages: each is read once."""
+def check_pages(source_type: Any, options: dict[str, Any], count: int, bad: int = 0) -> None:
+    """Reads the rows of a table up to its end, at once and by pages: each is read once.
+
+    `bad` is the number of rows that become dead letters.
+    """
     for limit in ({}, {"max_records": 1}, {"max_records": 3}):
         config = source_type.config_type.model_validate({**options, **limit})
         of = source_type.create(config)
@@ -56,7 +66,8 @@ def check_pages(source_type: Any, options: dict[str, Any], count: int) -> None:
                     for row in batch.to_pylist()
                 ]
                 start = stop
-        assert (sorted(numbers), found.bad) == ([*range(count)], [])
+        lost = [json.loads(each.payload)["id"] for each in found.bad]
+        assert (sorted(numbers + lost), len(lost)) == ([*range(count)], bad)
 
 
 @pytest.mark.parametrize("is_jdbc", [False, True])
@@ -157,3 +168,31 @@ def test_duckdb(tmp_path: Path, type_: str, values: tuple[str, ...]) -> None:
     of = DuckdbSource.create(config)
     with closing(of), pytest.raises(OptionError, match='not sorted by the column "e"'):
         of.check()
+
+
+@pytest.mark.parametrize(
+    "type_", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS"]
+)
+def test_duckdb_times_that_python_does_not_have(tmp_path: Path, type_: str) -> None:
+    options = {"path": str(tmp_path / "shop.duckdb")}
+    for name, values in (("t", TIMES), ("late", TIMES[:3]), ("early", TIMES[1:])):
+        with duckdb.connect(options["path"]) as db:
+            db.execute(f"CREATE TABLE {name} (e {type_}, id int, PRIMARY KEY (e, id))")
+            for statement in inserts(values, name):
+                db.execute(statement)
+        check_pages(DuckdbSource, {**options, "table": name}, 2 * len(values), 2 * len(values) - 2)
+        check_pages(
+            DuckdbSource, {**options, "table": name, "cursor_columns": ["e"]},
+            2 * len(values), 2 * len(values) - 2,
+        )  # fmt: skip
+
+
+def test_the_least_offset_of_times_that_python_does_not_have() -> None:
+    with_table = {"path": "shop.duckdb", "table": "t"}
+    of = DuckdbSource.create(DuckdbSource.config_type.model_validate(with_table))
+    texts = ("-infinity", "2024-01-01", "infinity")
+    values = [OtherTime("DATE", texts[0]), date(2024, 1, 1), OtherTime("DATE", texts[2])]
+    offsets = [{"after": encode((value, 1))} for value in values]
+    for index, first in enumerate(offsets):
+        for second in offsets[index:]:
+            assert of.min_offset(first, second) == of.min_offset(second, first) == first

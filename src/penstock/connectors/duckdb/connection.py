@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +12,11 @@ import pyarrow as pa
 from penstock.connectors.duckdb.attachment import Attachment
 from penstock.connectors.duckdb.config import FileConfig
 from penstock.connectors.duckdb.errors import translate_error
-from penstock.connectors.duckdb.types import DIALECT, field_of
+from penstock.connectors.duckdb.types import DIALECT, field_of, type_of
 from penstock.core.errors import PenstockError, Permanent, Rejected
 from penstock.sdk.database import DbapiConnection, TableName
 from penstock.sdk.database.connection import FETCHED
+from penstock.sdk.database.cursor import OtherTime
 
 OF_TABLE = """
 database_name = coalesce(?, current_database())
@@ -43,6 +45,10 @@ WHERE NOT internal ORDER BY 1 NULLS FIRST, 2
 """
 
 
+_BOUNDS = frozenset({date.min, date.max, datetime.min, datetime.max})
+"""The values that the client returns for infinite times."""
+
+
 class DuckdbConnection(DbapiConnection):
     """A connection that opens the file for the time of a transaction.
 
@@ -64,22 +70,42 @@ class DuckdbConnection(DbapiConnection):
         return translated
 
     def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        yield from [*super().fetch(query, parameters)]
-        names = [
-            name for name, type_, *_ in self.client.description if "TIMESTAMP_NS" in str(type_)
-        ]
-        if names:
+        parameters = [*map(_parameter, parameters)]
+        rows = [row for part in super().fetch(query, parameters) for row in part]
+        types = [str(type_) for _, type_, *_ in self.client.description]
+        if "TIMESTAMP_NS" in types:
+            name, *_ = self.client.description[types.index("TIMESTAMP_NS")]
             raise Permanent(
-                f"cannot read in the order of {names[0]}, which has nanoseconds",
+                f"cannot read in the order of {name}, which has nanoseconds",
                 code="cursor-type",
                 hint="Set cursor_columns to a column of a query: SELECT *, epoch_ns(at) AS at_ns.",
             )
+        if any(_has_other(row, types) for row in rows):
+            rows = self._with_other_times(rows, types, query, parameters)
+        if rows:
+            yield rows
+
+    def _with_other_times(
+        self, rows: list[tuple[Any, ...]], types: Sequence[str], query: str,
+        parameters: Sequence[Any],
+    ) -> list[tuple[Any, ...]]:  # fmt: skip
+        """Returns the rows of a query, with the times that Python does not have."""
+        as_texts = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({query})"
+        texts = [row for part in super().fetch(as_texts, parameters) for row in part]
+        return [
+            tuple(
+                OtherTime(type_, text) if _may_be_other(value, type_) else value
+                for value, text, type_ in zip(*pair, types, strict=True)
+            )
+            for pair in zip(rows, texts, strict=True)
+        ]
 
     def batches(
         self, query: str, parameters: Sequence[Any]
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yields the rows of a query as Arrow batches."""
-        relation = self._call(lambda: self._opened().sql(query, params=[*parameters]))
+        values = [*map(_parameter, parameters)]
+        relation = self._call(lambda: self._opened().sql(query, params=values))
         if relation is None:
             raise Permanent("the query returns no rows", hint="Set query to a SELECT statement.")
         with closing(self._call(relation.to_arrow_reader, FETCHED)) as reader:
@@ -154,6 +180,24 @@ class DuckdbConnection(DbapiConnection):
             self.client = self._attachment.client
             self.client.execute("BEGIN")
         return self.client
+
+
+def _has_other(row: tuple[Any, ...], types: Sequence[str]) -> bool:
+    return any(map(_may_be_other, row, types))
+
+
+def _may_be_other(value: Any, type_: str) -> bool:
+    """Returns whether a value may stand for a time that Python does not have."""
+    is_time = type_ == "DATE" or type_.startswith("TIMESTAMP")
+    return is_time and (isinstance(value, str) or value in _BOUNDS)
+
+
+def _parameter(value: Any) -> Any:
+    import duckdb
+
+    if isinstance(value, OtherTime):
+        return duckdb.Value(value.text, type_of(value.type))
+    return value
 
 
 def identifiers(table: TableName) -> tuple[str | None, str | None, str]:

@@ -26,6 +26,27 @@ _AS_TEXTS = (IPv4Address, IPv6Address, IPv4Interface, IPv6Interface, IPv4Network
 
 
 @dataclass(frozen=True)
+class OtherTime:
+    """A date or a time that Python does not have, such as an infinite one.
+
+    `text` and `type` are those of the database.
+    """
+
+    type: str
+    text: str
+
+    def __le__(self, other: object) -> bool:
+        return self._is_before_others
+
+    def __ge__(self, other: object) -> bool:
+        return not self._is_before_others
+
+    @property
+    def _is_before_others(self) -> bool:
+        return self.text.startswith("-") or "(BC)" in self.text
+
+
+@dataclass(frozen=True)
 class Cursor:
     """The order in which rows of a table or a query are read.
 
@@ -132,6 +153,8 @@ def _encoded(value: Any) -> Any:
         return {"bytes": value.hex()}
     if isinstance(value, UUID):
         return {"uuid": str(value)}
+    if isinstance(value, OtherTime):
+        return {"time": [value.type, value.text]}
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, _AS_TEXTS):
@@ -146,14 +169,15 @@ def _encoded(value: Any) -> Any:
 def _decoded(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
-    ((kind, text),) = value.items()
-    return _DECODERS[kind](text)
+    ((kind, content),) = value.items()
+    return _DECODERS[kind](content)
 
 
-_DECODERS: Mapping[str, Callable[[str], Any]] = {
+_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "timestamp": datetime.fromisoformat,
     "date": date.fromisoformat,
     "decimal": Decimal,
     "bytes": bytes.fromhex,
     "uuid": UUID,
+    "time": lambda parts: OtherTime(*parts),
 }
