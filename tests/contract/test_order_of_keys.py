@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,8 @@ from penstock.connectors.duckdb import DuckdbSource
 from penstock.connectors.jdbc import JdbcSource
 from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.postgres import PostgresSource
-from penstock.core.errors import OptionError
+from penstock.connectors.sqlite import SqliteSource
+from penstock.core.errors import OptionError, Permanent
 from penstock.sdk import Read
 from penstock.sdk.database.cursor import OtherTime, encode
 from servers.clickhouse import ClickHouse
@@ -154,6 +156,18 @@ def test_clickhouse(clickhouse: ClickHouse, type_: str, values: tuple[str, ...])
     check_pages(ClickhouseSource, {**clickhouse.login, "table": table}, 2 * len(values))
 
 
+@pytest.mark.parametrize("type_", ["String", "LowCardinality(String)", "FixedString(3)"])
+@pytest.mark.parametrize("texts", [("'é'", "unhex('FFFE41')"), ("unhex('FFFE41')", "'é'", "'zz'")])
+def test_clickhouse_bytes(clickhouse: ClickHouse, type_: str, texts: tuple[str, ...]) -> None:
+    table = clickhouse.new_table()
+    clickhouse(
+        f"CREATE TABLE shop.{table} (e {type_}, id Int32) ENGINE = MergeTree ORDER BY (e, id)",
+        *inserts(texts, f"shop.{table}"),
+    )
+    is_text = type_ != "FixedString(3)"
+    check_pages(ClickhouseSource, {**clickhouse.login, "table": table}, 2 * len(texts), 2 * is_text)
+
+
 @pytest.mark.parametrize(("type_", "values"), [("ENUM ('z', 'm', 'a')", MEMBERS), ("UUID", UUIDS)])
 def test_duckdb(tmp_path: Path, type_: str, values: tuple[str, ...]) -> None:
     options = {"path": str(tmp_path / "shop.duckdb"), "table": "t"}
@@ -187,12 +201,29 @@ def test_duckdb_times_that_python_does_not_have(tmp_path: Path, type_: str) -> N
         )  # fmt: skip
 
 
-def test_the_least_offset_of_times_that_python_does_not_have() -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        (OtherTime("DATE", "-infinity"), date(2024, 1, 1), OtherTime("DATE", "infinity")),
+        ("z", "é", b"\xff"),
+    ],
+)
+def test_the_least_offset_of_values_of_several_types(values: tuple[Any, ...]) -> None:
     with_table = {"path": "shop.duckdb", "table": "t"}
     of = DuckdbSource.create(DuckdbSource.config_type.model_validate(with_table))
-    texts = ("-infinity", "2024-01-01", "infinity")
-    values = [OtherTime("DATE", texts[0]), date(2024, 1, 1), OtherTime("DATE", texts[2])]
     offsets = [{"after": encode((value, 1))} for value in values]
     for index, first in enumerate(offsets):
         for second in offsets[index:]:
             assert of.min_offset(first, second) == of.min_offset(second, first) == first
+
+
+def test_sqlite_texts_that_are_not_utf8(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "shop.db"), "table": "t"}
+    with closing(sqlite3.connect(options["path"])) as db:
+        db.execute("CREATE TABLE t (e text, id int, PRIMARY KEY (e, id)) WITHOUT ROWID")
+        for statement in inserts(("'a'", "CAST(x'FF41' AS text)")):
+            db.execute(statement)
+        db.commit()
+    with pytest.raises(Permanent, match="a column with texts that are not UTF-8") as error:
+        check_pages(SqliteSource, options, 4, 2)
+    assert error.value.code == "cursor-type"

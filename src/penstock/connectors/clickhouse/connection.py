@@ -78,14 +78,19 @@ class ClickhouseConnection(Connection):
         text = statement(query, parameters)
         blocks = self.call(
             lambda: self._client.query_row_block_stream(
-                text, settings=self._final, query_tz="UTC", tz_mode="aware"
+                text,
+                settings=self._final,
+                query_tz="UTC",
+                tz_mode="aware",
+                query_formats={"String": "bytes"},
             )
         )
         _check_digits(blocks.source)
+        are_strings = [type_.base_type == "String" for type_ in blocks.source.column_types]
         with blocks:
             rows = iter(blocks)
             while (block := self.call(lambda: next(rows, None))) is not None:
-                yield [tuple(row) for row in block]
+                yield [tuple(map(_value, row, are_strings)) for row in block]
 
     def batches(
         self, query: str, parameters: Sequence[Any]
@@ -178,6 +183,16 @@ class ClickhouseConnection(Connection):
         if isinstance(translated, Rejected) and self.read_only:
             return Permanent(f"the query failed: {translated.message}")
         return error if translated is None else translated
+
+
+def _value(value: Any, is_string: bool) -> Any:
+    """Returns a String as a text; as bytes if they are not UTF-8."""
+    if not is_string or not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _check_digits(result: Any) -> None:

@@ -155,12 +155,17 @@ def _encoded(value: Any) -> Any:
         return {"uuid": str(value)}
     if isinstance(value, OtherTime):
         return {"time": [value.type, value.text]}
-    if isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | float):
         return value
+    kind = f"values of the type {type(value).__name__}"
+    if isinstance(value, str):
+        if value.isascii() or value == value.encode(errors="replace").decode():
+            return value
+        kind = "texts that are not UTF-8"
     if isinstance(value, _AS_TEXTS):
         return str(value)
     raise Permanent(
-        f"cannot read in the order of a column with values of the type {type(value).__name__}",
+        f"cannot read in the order of a column with {kind}",
         code="cursor-type",
         hint="Set cursor_columns to columns of numbers, text or times.",
     )

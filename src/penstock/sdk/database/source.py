@@ -182,7 +182,7 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         if left is None or right is None:
             return {"after": None}
         # An empty tuple is the end of a table without order.
-        return first if left and (not right or left <= right) else second
+        return first if left and (not right or _ordered(left) <= _ordered(right)) else second
 
     def lag(self, current: Offset, latest: Offset) -> int | None:
         if current == latest or not self._cursor.columns:
@@ -216,3 +216,10 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
     def to_value(self, value: Any, field: pa.Field) -> Any:
         """Returns the JSON in a value of the client library, for a nested type or JSON text."""
         return value
+
+
+def _ordered(values: Values) -> Values:
+    """Returns values of a cursor with bytes in place of texts, since a column may have both."""
+    return tuple(
+        each.encode(errors="surrogatepass") if isinstance(each, str) else each for each in values
+    )
