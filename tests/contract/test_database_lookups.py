@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from penstock.connectors.clickhouse.types import DIALECT
 from penstock.connectors.clickhouse.writing import WritingConnection as WritingClickhouse
 from penstock.connectors.duckdb import DuckdbSink, DuckdbSource
 from penstock.connectors.duckdb.writing import WritingConnection
+from penstock.connectors.jdbc import JdbcSource
+from penstock.connectors.jdbc.connection import JdbcConnection
 from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.postgres import PostgresSource
@@ -29,6 +32,8 @@ from penstock.connectors.sqlite.connection import SqliteConnection
 from penstock.core.errors import OptionError, PenstockError, PlanError
 from penstock.sdk import BatchId, Context, LookupSource, Read, registry
 from penstock.sdk.database import Connection, TableSource
+from servers.drivers import MARIADB, MYSQL, driver
+from servers.mariadb import MariaDb
 from unit.plan.plans import memory, planned
 
 HOSTILE = "x'; DROP TABLE t; --\\\"%s?$1"
@@ -218,3 +223,95 @@ def test_values_of_a_dynamic_table(database: Database, tmp_path: Path) -> None:
     asked = pa.RecordBatch.from_pydict({COLUMN: [*values, "b", "Ä", "a  ", "SS"]})
     rows, bad = database.find(source.with_state(tmp_path), asked)
     assert bad == [] and sorted(row[COLUMN] for row in rows) == sorted(values)
+
+
+def check_keys(database: Database, type_: str, stored: Sequence[str], asked: Sequence[Any]) -> None:
+    """Each row of a table with a column `e` of a type is found, alone and beside a number."""
+    name = database.table
+    database.execute(
+        f"CREATE TABLE {name} (e {type_}, id BIGINT)",
+        *(f"INSERT INTO {name} VALUES ({value}, {n})" for n, value in enumerate(stored)),
+    )
+    for key, relation in product(
+        (("e",), ("e", "id")), ({"table": name}, {"query": f"SELECT * FROM {name}"})
+    ):
+        lookup = database.lookup(*key, **relation)
+        assert lookup.columns is not None
+        rows = [{"e": value, "id": number} for number, value in enumerate(asked)]
+        of = pa.RecordBatch.from_pylist(rows, lookup.columns).select(list(key))
+        found, bad = database.find(lookup, of)
+        lookup.close()
+        assert bad == [] and sorted(row["id"] for row in found) == [*range(len(stored))]
+        assert of.to_pylist() == [{each: found[n][each] for each in key} for n in order(found)]
+
+
+def order(rows: Sequence[dict[str, Any]]) -> list[int]:
+    """The places of rows by their numbers."""
+    return sorted(range(len(rows)), key=lambda index: rows[index]["id"])
+
+
+def noon(second: float) -> datetime:
+    return datetime(2024, 1, 1, 12, tzinfo=UTC) + timedelta(seconds=second)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("type_", "stored", "asked"),
+    [
+        (
+            "TIMESTAMP",
+            ("'2024-01-01 12:00:00'", "'2024-01-01T12:00:01Z'", "'2024-01-01 14:00:02.5+02:00'"),
+            (noon(0), noon(1), noon(2.5)),
+        ),
+        ("DATETIME", ("'2024-01-01 12:00'", "'2024-01-01 12:00:01.000000'"), (noon(0), noon(1))),
+        ("TIMESTAMP_NTZ", ("'2024-01-01 12:00:00'",), (noon(0).replace(tzinfo=None),)),
+        ("DATE", ("'2024-01-01'",), (date(2024, 1, 1),)),
+        ("DECIMAL_TEXT(10,2)", ("'2.5'", "'3.50'"), (Decimal("2.50"), Decimal("3.50"))),
+        ("BOOLEAN", ("'true'", "0"), (True, False)),
+        ("TEXT", ("CAST('a' AS BLOB)", "'b'"), ("a", "b")),
+        ("BLOB", ("'a'", "x'ff'"), (b"a", b"\xff")),
+    ],
+)
+def test_forms_of_sqlite(
+    database: Database, type_: str, stored: Sequence[str], asked: Sequence[Any]
+) -> None:
+    check_keys(database, type_, stored, asked)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_columns_of_sqlite_without_a_type(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE t (e, id BIGINT)",
+        "INSERT INTO t VALUES (1, 0), (1.5, 1), ('a', 2), (x'62', 3), ('2.50', 4), (1e20, 5)",
+    )
+    asked = pa.RecordBatch.from_pydict({"e": ["1", "1.5", "a", "b", "2.50", "1e+20", "2.5", "7_0"]})
+    rows, bad = database.find(database.lookup("e", table="t"), asked)
+    assert bad == [] and sorted(row["id"] for row in rows) == [*range(6)]
+
+
+@pytest.mark.parametrize("database", ["mysql"], indirect=True)
+@pytest.mark.parametrize(
+    ("type_", "stored", "asked"),
+    [
+        ("BIT(8)", ("b'1'", "57"), (b"\1", b"9")),
+        ("BIT(20)", ("b'1'", "70000"), (b"\0\0\1", b"\1\x11\x70")),
+        ("BIT(1)", ("b'1'", "b'0'"), (True, False)),
+    ],
+)
+def test_bits_of_mysql(
+    database: Database, type_: str, stored: Sequence[str], asked: Sequence[Any]
+) -> None:
+    check_keys(database, type_, stored, asked)
+
+
+@pytest.mark.parametrize(("package", "system"), [(MARIADB, "mariadb"), (MYSQL, "mysql")])
+def test_bits_of_jdbc(mariadb: MariaDb, package: str, system: str) -> None:
+    name = mariadb.new_database()
+    options = {
+        "url": f"jdbc:{system}://127.0.0.1:{mariadb.port}/{name}",
+        "auth": mariadb.login["auth"], "jars": [driver(package)],
+    }  # fmt: skip
+    config = JdbcSource.config_type.model_validate({**options, "table": "t"})
+    database = Database(JdbcSource, options, lambda: JdbcConnection(config))
+    texts = ("b'1'", "b'111001'") if system == "mariadb" else ("1", "57")
+    check_keys(database, "BIT(8)", ("b'1'", "57"), texts)

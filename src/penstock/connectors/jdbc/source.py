@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -10,10 +11,14 @@ import pyarrow as pa
 
 from penstock.connectors.jdbc.config import JdbcSourceConfig
 from penstock.connectors.jdbc.connection import JdbcConnection
+from penstock.connectors.jdbc.dialects import JdbcDialect
 from penstock.connectors.jdbc.reading import to_rows
 from penstock.sdk.columns.names import find_name
 from penstock.sdk.database import Connection, RangedSource
 from penstock.sdk.database.row_conversion import RowConversion
+from penstock.sdk.database.types import declared_type
+
+_BITS = re.compile(r"b'([01]{1,64})'|([0-9]{1,20})")
 
 
 class JdbcSource(RangedSource[JdbcSourceConfig]):
@@ -83,6 +88,25 @@ class JdbcSource(RangedSource[JdbcSourceConfig]):
     def key_item(self, field: pa.Field) -> str:
         return self.select_item(field)
 
+    def key_values(self, keys: pa.RecordBatch) -> Sequence[Sequence[Any]]:
+        """Returns keys with numbers in place of the texts of BIT of MySQL."""
+        rows, dialect = super().key_values(keys), self._connection.dialect
+        assert isinstance(dialect, JdbcDialect)
+        if "BIT" not in dialect.unordered:
+            return rows
+        columns, names = self._target_columns(), self._names()
+        found = [find_name(each.name, names) for each in keys.schema]
+        are_bits = [
+            index >= 0
+            and declared_type(columns.field(index)) == "BIT"
+            and pa.types.is_string(key.type)
+            for index, key in zip(found, keys.schema, strict=True)
+        ]
+        return [
+            [_number(value) if bits else value for value, bits in zip(row, are_bits, strict=True)]
+            for row in rows
+        ]
+
     def read_query(
         self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:
@@ -96,3 +120,11 @@ class JdbcSource(RangedSource[JdbcSourceConfig]):
         return self._spelled
 
     _spelled: Sequence[str] | None = None
+
+
+def _number(bits: str | None) -> int | str | None:
+    """Returns the number of BIT in the text of a driver: of MySQL as 5, of MariaDB as b'101'."""
+    match = _BITS.fullmatch(bits or "")
+    if match is None:
+        return bits
+    return int(match[1], 2) if match[1] else int(match[2])

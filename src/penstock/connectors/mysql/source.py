@@ -111,11 +111,22 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
         return open_transactions(connection, only_writers=not by_time)
 
     def select_item(self, field: pa.Field) -> str:
-        if self._declared is None:
-            columns = self._target_columns()
-            self._declared = {fold(each.name): declared_type(each) for each in columns}
         quoted = self._connection.dialect.quote(field.name)
-        return exact_item(quoted, self._declared.get(fold(field.name), ""))
+        return exact_item(quoted, self._declared_type(field.name))
+
+    def key_values(self, keys: pa.RecordBatch) -> Sequence[Sequence[Any]]:
+        """Returns keys with numbers in place of the bytes of BIT, which MySQL does not compare."""
+        are_bits = [
+            pa.types.is_binary(each.type) and self._declared_type(each.name).startswith("bit")
+            for each in keys.schema
+        ]
+        return [
+            [
+                int.from_bytes(value) if is_bits and value is not None else value
+                for value, is_bits in zip(row, are_bits, strict=True)
+            ]
+            for row in super().key_values(keys)
+        ]
 
     def read_query(
         self, query: str, parameters: Sequence[Any], conversion: RowConversion
@@ -129,3 +140,9 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
         finally:
             if not is_read:
                 self.close()
+
+    def _declared_type(self, name: str) -> str:
+        if self._declared is None:
+            columns = self._target_columns()
+            self._declared = {fold(each.name): declared_type(each) for each in columns}
+        return self._declared.get(fold(name), "")

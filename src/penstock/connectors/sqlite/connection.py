@@ -17,6 +17,7 @@ from penstock.core.path_permission import check_path, paths_confined
 from penstock.sdk.database import DbapiConnection, TableName
 from penstock.sdk.database.connection import FETCHED
 from penstock.sdk.database.row_conversion import columns_of
+from penstock.sdk.database.types import with_declared
 from penstock.sdk.database.values import parameters_of
 
 T = TypeVar("T")
@@ -128,7 +129,7 @@ class SqliteConnection(DbapiConnection):
         fields = []
         for name, declared, required, default, _ in self._table_info(table):
             field = TYPES.field(name, declared, nullable=not required or default is not None)
-            fields.append(field or pa.field(name, pa.string()))
+            fields.append(with_declared(field or pa.field(name, pa.string()), declared))
         return pa.schema(fields) if fields else None
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:
@@ -176,13 +177,17 @@ class SqliteConnection(DbapiConnection):
         self.execute(f"CREATE TEMP VIEW penstock_query AS {query}")
         info = self._table_info(TableName(("temp", "penstock_query")))
         rows = self.query("SELECT * FROM temp.penstock_query LIMIT ?", (sample,))
-        names = [name for name, *_ in info]
-        inferred = infer_rows([dict(zip(names, row, strict=True)) for row in rows] or [{}])
+        known = {
+            name: TYPES.field(name, declared) if declared else None for name, declared, *_ in info
+        }
+        others = [name for name, field in known.items() if field is None]
+        indexes = [[*known].index(name) for name in others]
+        values = [{name: row[i] for name, i in zip(others, indexes, strict=True)} for row in rows]
+        inferred = infer_rows(values or [{}])
         fields = []
         for name, declared, *_ in info:
-            known = TYPES.field(name, declared) if declared else None
             found = inferred.field(name) if name in inferred.names else pa.field(name, pa.string())
-            fields.append(known or found)
+            fields.append(with_declared(known[name] or found, declared))
         return pa.schema(fields)
 
     def _table_info(self, table: TableName) -> list[tuple[Any, ...]]:

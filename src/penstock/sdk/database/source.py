@@ -23,6 +23,8 @@ from penstock.sdk.record import Read
 from penstock.sdk.source import Offset
 
 T = TypeVar("T", bound=TableSourceConfig)
+_KEYS = 500
+"""The number of keys in a query."""
 
 
 class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
@@ -199,15 +201,23 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
 
     def read_keys(self, keys: pa.RecordBatch, read: Read) -> list[pa.RecordBatch]:
         assert self.columns is not None
-        connection = self._connection
         items = ", ".join(map(self.select_item, self.columns))
         columns = [self.key_item(self.columns.field(name)) for name in keys.schema.names]
-        condition = connection.dialect.any_of(columns, keys.num_rows)
-        parameters = [value for row in connection.parameters(keys) for value in row]
-        query = f"SELECT {items} FROM {self._relation} WHERE {condition}"
         conversion = RowConversion(self._name, self.columns, read)
-        with self._transaction():
-            return list(self.read_query(query, parameters, conversion))
+        found: list[pa.RecordBatch] = []
+        with self._transaction() as connection:
+            values = self.key_values(keys)
+            for start in range(0, len(values), _KEYS):
+                part = values[start : start + _KEYS]
+                condition = connection.dialect.any_of(columns, len(part))
+                query = f"SELECT {items} FROM {self._relation} WHERE {condition}"
+                parameters = [value for row in part for value in row]
+                found += self.read_query(query, parameters, conversion)
+        return found
+
+    def key_values(self, keys: pa.RecordBatch) -> Sequence[Sequence[Any]]:
+        """Returns the values that are compared with the expressions of `key_item`."""
+        return [*self._connection.parameters(keys)]
 
     def key_item(self, field: pa.Field) -> str:
         """Returns the expression of a key that is compared with values of `keys`."""
