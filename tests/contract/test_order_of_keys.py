@@ -18,7 +18,7 @@ from penstock.connectors.jdbc import JdbcSource
 from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.postgres import PostgresSource
 from penstock.connectors.sqlite import SqliteSource
-from penstock.core.errors import OptionError, Permanent
+from penstock.core.errors import OptionError, Permanent, StateError
 from penstock.sdk import Read
 from penstock.sdk.database.cursor import OtherTime, encode
 from servers.clickhouse import ClickHouse
@@ -227,3 +227,60 @@ def test_sqlite_texts_that_are_not_utf8(tmp_path: Path) -> None:
     with pytest.raises(Permanent, match="a column with texts that are not UTF-8") as error:
         check_pages(SqliteSource, options, 4, 2)
     assert error.value.code == "cursor-type"
+
+
+def check_former_position(source_type: Any, options: dict[str, Any]) -> None:
+    """A position of an earlier version, with the columns (e, id), is an error from each side.
+
+    `table` has the primary key (e, id), and `enums` has the primary key (e).
+    """
+    for table in ("t", "enums"):
+        config = source_type.config_type.model_validate({**options, "table": table})
+        former = {"after": ["z", 1] if table == "t" else ["z"]}
+        for read in (
+            lambda of, former=former: of.find_end(former),
+            lambda of, former=former: of.partitions(of.initial_offset(), former),
+            lambda of, former=former: of.partitions(former, of.find_end(of.initial_offset())),
+        ):
+            with closing(source_type.create(config)) as of:
+                of.columns = of.infer_schema()
+                with pytest.raises(StateError, match=f"cannot resume reading {table}") as error:
+                    read(of)
+                assert error.value.code == "changed-order" and "--fresh" in str(error.value.hint)
+
+
+def test_former_positions_of_duckdb(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "shop.duckdb")}
+    with duckdb.connect(options["path"]) as db:
+        db.execute("CREATE TABLE t (e ENUM ('z', 'm', 'a'), id int, PRIMARY KEY (e, id))")
+        db.execute("CREATE TABLE enums (e ENUM ('z', 'm', 'a') PRIMARY KEY)")
+        db.execute("INSERT INTO t VALUES ('z', 1), ('a', 2)")
+        db.execute("INSERT INTO enums VALUES ('z'), ('a')")
+    check_former_position(DuckdbSource, options)
+
+
+@pytest.mark.parametrize("is_jdbc", [False, True])
+def test_former_positions_of_mysql(mariadb: MariaDb, is_jdbc: bool) -> None:
+    name = mariadb.new_database()
+    with mariadb.client(database=name) as client, client.cursor() as cursor:
+        cursor.execute("CREATE TABLE t (e ENUM('z', 'm', 'a'), id int, PRIMARY KEY (e, id))")
+        cursor.execute("CREATE TABLE enums (e ENUM('z', 'm', 'a') PRIMARY KEY)")
+        cursor.execute("INSERT INTO t VALUES ('z', 1), ('a', 2)")
+        cursor.execute("INSERT INTO enums VALUES ('z'), ('a')")
+        client.commit()
+    if is_jdbc:
+        url = f"jdbc:mariadb://127.0.0.1:{mariadb.port}/{name}"
+        auth, jars = mariadb.login["auth"], [driver(MARIADB)]
+        check_former_position(JdbcSource, {"url": url, "auth": auth, "jars": jars})
+    else:
+        url = f"mysql://127.0.0.1:{mariadb.port}/{name}"
+        check_former_position(MysqlSource, {**mariadb.login, "url": url})
+
+
+def test_a_position_before_a_key_was_added(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "shop.duckdb"), "table": "t"}
+    with duckdb.connect(options["path"]) as db:
+        db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    of = DuckdbSource.create(DuckdbSource.config_type.model_validate(options))
+    with closing(of), pytest.raises(StateError, match="a position without columns"):
+        of.find_end({"after": []})

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import Permanent, Transient
+from penstock.core.errors import Permanent, StateError, Transient
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Component, Context
 from penstock.sdk.database.config import TableSourceConfig
@@ -102,6 +102,7 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
     def _end(self, start: Offset) -> Offset:
         """Returns the end of the rows that can be read now."""
         cursor = self._cursor
+        self._position(start)
         if not cursor.columns:
             return {"after": []}
         nulls = cursor.nulls()
@@ -114,6 +115,28 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
                 "SELECT *, coalesce(updated_at, created_at) AS changed_at FROM ...",
             )
         return self._settled_offset(start)
+
+    def _position(self, offset: Offset) -> Values | None:
+        """Returns the values of an offset. Raises StateError if the order had other columns."""
+        values = decode(offset["after"])
+        if values is None:
+            return None
+        if self._order is None:
+            with self._transaction():
+                self._order = self._cursor
+        assert self._order is not None
+        columns = self._order.columns
+        if len(values) != len(columns):
+            order = f"in the order of {', '.join(columns)}" if columns else "without an order"
+            raise StateError(
+                f"cannot resume reading {self._name}: it is read {order}, and the state of the "
+                f"pipeline has a position {_counted(len(values))}",
+                code="changed-order",
+                detail="The key of the table has changed, or the position is that of an earlier "
+                "version, which also read in the order of columns such as ENUM, SET and BIT.",
+                hint="Reset the state with penstock run --fresh, which reads all rows again.",
+            )
+        return values
 
     def _settled_offset(self, start: Offset) -> Offset:
         """Returns the end offset, or `start` while transactions may write rows before the end."""
@@ -144,7 +167,7 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         limit = self.config.max_records
         if limit is None or not end["after"]:
             return end
-        first, last = decode(start["after"]), decode(end["after"])
+        first, last = self._position(start), self._position(end)
         assert last is not None
         rows = self._connection.query(*self._cursor.limited(first, last, limit))
         self._connection.rollback()
@@ -153,7 +176,7 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[Values | None, Values]]:
         if start == end:
             return []
-        return [(decode(start["after"]), decode(end["after"]) or ())]
+        return [(self._position(start), self._position(end) or ())]
 
     def read(self, partition: tuple[Values | None, Values], read: Read) -> Iterator[pa.RecordBatch]:
         assert self.columns is not None
@@ -189,10 +212,10 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
     def lag(self, current: Offset, latest: Offset) -> int | None:
         if current == latest or not self._cursor.columns:
             return 0 if current == latest else None
-        end = decode(latest["after"])
+        start, end = self._position(current), self._position(latest)
         assert end is not None
         try:
-            ((count,),) = self._connection.query(*self._cursor.count(decode(current["after"]), end))
+            ((count,),) = self._connection.query(*self._cursor.count(start, end))
             self._connection.rollback()
         except Transient:
             self.close()  # the next call has another connection
@@ -233,3 +256,9 @@ def _ordered(values: Values) -> Values:
     return tuple(
         each.encode(errors="surrogatepass") if isinstance(each, str) else each for each in values
     )
+
+
+def _counted(columns: int) -> str:
+    if not columns:
+        return "without columns"
+    return f"with {columns} column{'s' if columns > 1 else ''}"
