@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from datetime import date
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from penstock.connectors.clickhouse import ClickhouseSource
@@ -19,10 +22,10 @@ from penstock.connectors.mysql import MysqlSource
 from penstock.connectors.postgres import PostgresSource
 from penstock.connectors.sqlite import SqliteSource
 from penstock.core.errors import OptionError, Permanent, StateError
-from penstock.sdk import Read
+from penstock.sdk import Context, Read
 from penstock.sdk.database.cursor import OtherTime, encode
 from servers.clickhouse import ClickHouse
-from servers.drivers import MARIADB, driver
+from servers.drivers import MARIADB, MYSQL, driver
 from servers.mariadb import MariaDb
 from servers.postgres import Postgres
 
@@ -104,6 +107,44 @@ def test_mysql(mariadb: MariaDb, type_: str, values: tuple[str, ...], is_jdbc: b
                 with pytest.raises(OptionError, match='not sorted by the column "e"') as error:
                     of.check()
                 assert error.value.code == "cursor-type"
+
+
+@pytest.mark.parametrize(("package", "system"), [(MARIADB, "mariadb"), (MYSQL, "mysql")])
+@pytest.mark.parametrize("type_", ["TIMESTAMP(6)", "DATETIME(6)"])
+def test_microseconds_of_mysql(mariadb: MariaDb, type_: str, package: str, system: str) -> None:
+    """The driver of MySQL drops microseconds of times that it sends to MariaDB."""
+    name = mariadb.new_database()
+    with mariadb.client(database=name) as client, client.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE t (e {type_}, id int, PRIMARY KEY (e, id))")
+        for statement in inserts(tuple(f"'2024-01-01 10:00:0{n}.123456'" for n in range(3))):
+            cursor.execute(statement)
+        client.commit()
+    options = {
+        "url": f"jdbc:{system}://127.0.0.1:{mariadb.port}/{name}", "table": "t",
+        "auth": mariadb.login["auth"], "jars": [driver(package)],
+    }  # fmt: skip
+    check_pages(JdbcSource, options, 6)
+    times = [datetime(2024, 1, 1, 10, 0, number // 2, 123456) for number in range(6)]
+    rows = pa.RecordBatch.from_pydict({"e": times, "id": [*range(6)]})
+    config = JdbcSource.config_type.model_validate(options)
+    lookup = JdbcSource.create(config, replace(Context(), lookup=True))
+    lookup.primary_key, lookup.columns = ("e", "id"), lookup.infer_schema()
+    with closing(lookup):
+        assert lookup.lookup(lookup.open(), rows, Read()).num_rows == 6
+
+
+def test_no_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"path": str(tmp_path / "shop.duckdb"), "table": "t"}
+    with duckdb.connect(options["path"]) as db:
+        db.execute("CREATE TABLE t AS SELECT 0.1 AS e FROM range(3)")
+    config = {**options, "cursor_columns": ["e"], "max_records": 1}
+    of = DuckdbSource.create(DuckdbSource.config_type.model_validate(config))
+    start = {"after": encode((Decimal("0.1"),))}
+    with closing(of):
+        assert of._cursor.columns == ("e",)
+        monkeypatch.setattr(of._connection, "query", lambda *_: [(Decimal("0.1"),)])
+        with pytest.raises(Permanent, match="end at the same position"):
+            of.limit_batch(start, {"after": encode((Decimal("0.2"),))})
 
 
 @pytest.mark.parametrize(

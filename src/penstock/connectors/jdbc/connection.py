@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.connectors.jdbc.config import ConnectionConfig
 from penstock.connectors.jdbc.dialects import JdbcDialect, dialect_of
-from penstock.connectors.jdbc.driver import Driver
+from penstock.connectors.jdbc.driver import Driver, drops_fractions
 from penstock.connectors.jdbc.errors import translate_error
 from penstock.connectors.jdbc.metadata import Metadata
 from penstock.connectors.jdbc.parameters import RowSetter, set_values
@@ -183,6 +183,8 @@ class JdbcConnection(DbapiConnection):
     def _opened(self) -> Any:
         if self.client is None:
             self.client = self._connected()
+            if self._call(drops_fractions, self.client):
+                self.dialect = replace(self.dialect, sends_times_as_texts=True)
             if self._read_only:
                 with suppress(Exception):  # The drivers of some databases do not support it.
                     self.client.setReadOnly(True)
@@ -233,7 +235,7 @@ class JdbcConnection(DbapiConnection):
 
     def _execute(self, text: str, parameters: Sequence[Any]) -> int:
         with closing(self._prepared(text)) as statement:
-            set_values(statement, parameters, times_as_texts=self.dialect.times_as_texts)
+            set_values(statement, parameters, self.dialect)
             return 0 if statement.execute() else int(statement.getUpdateCount())
 
     @contextmanager
@@ -259,7 +261,7 @@ class JdbcConnection(DbapiConnection):
         with self._closing(self._prepared, query) as statement:
             self._call(statement.setFetchSize, fetch_size)
             as_texts = self.dialect.times_as_texts
-            self._call(lambda: set_values(statement, parameters, times_as_texts=as_texts))
+            self._call(set_values, statement, parameters, self.dialect)
             with self._closing(statement.executeQuery) as result:
                 columns = self._call(lambda: columns_of(result.getMetaData()))
                 reader = ResultReader(result, columns, fetch_size, times_as_texts=as_texts)

@@ -67,6 +67,8 @@ class JdbcDialect(Dialect):
     """Types by which rows are sorted in another order than their values are compared."""
     times_as_texts: bool = False
     """Whether the driver changes days before 1582 unless they are texts."""
+    sends_times_as_texts: bool = False
+    """Whether the driver sends times without fractions of seconds unless they are texts."""
     spelling: Callable[[TableName], TableName] | None = None
     """Returns the name of a table as the database spells it."""
 

@@ -112,3 +112,15 @@ class Driver:
                 f"{start}et jars to the file of the driver, or packages to its Maven coordinates."
             )
         return f"{start}et packages: [{package}], or jars to the file of the driver."
+
+
+def drops_fractions(client: Any) -> bool:
+    """Returns whether a driver sends times without fractions of seconds.
+
+    The driver of MySQL does so to MariaDB, whose version begins with 5.5.5.
+    """
+    data = client.getMetaData()
+    return (
+        str(data.getDriverName()).startswith("MySQL")
+        and "mariadb" in str(data.getDatabaseProductVersion()).lower()
+    )

@@ -22,11 +22,14 @@ _NULL = 0
 _MICROSECONDS = 10**6
 
 
-def set_values(statement: Any, values: Sequence[Any], *, times_as_texts: bool = False) -> None:
+def set_values(statement: Any, values: Sequence[Any], dialect: JdbcDialect) -> None:
     """Sets the parameters of a statement to values of Python."""
     for index, value in enumerate(values, 1):
-        is_text = times_as_texts and isinstance(value, date)
-        _set_value(statement, index, str(value) if is_text else value)
+        if isinstance(value, date) and dialect.times_as_texts:
+            value = str(value)
+        elif isinstance(value, datetime) and dialect.sends_times_as_texts:
+            value = f"{_in_utc(value):%Y-%m-%d %H:%M:%S.%f}"
+        _set_value(statement, index, value)
 
 
 def _set_value(statement: Any, index: int, value: Any) -> None:
@@ -55,9 +58,11 @@ def _set_value(statement: Any, index: int, value: Any) -> None:
 
 
 def _timestamp(value: datetime) -> Any:
-    if value.tzinfo is not None:
-        value = value.astimezone(UTC)
-    return java_class("java.sql.Timestamp").valueOf(f"{value:%Y-%m-%d %H:%M:%S.%f}")
+    return java_class("java.sql.Timestamp").valueOf(f"{_in_utc(value):%Y-%m-%d %H:%M:%S.%f}")
+
+
+def _in_utc(value: datetime) -> datetime:
+    return value if value.tzinfo is None else value.astimezone(UTC)
 
 
 class RowSetter:

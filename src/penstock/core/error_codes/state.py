@@ -7,8 +7,8 @@ from collections.abc import Mapping
 STATE_CODES: Mapping[str, str] = {
     "already-running": "Another process runs the pipeline.",
     "bug": "Penstock has a defect.",
-    "changed-partitioning": "The column that divides a partly written batch is missing.",
     "changed-order": "The state has a position in another order than that of the table.",
+    "changed-partitioning": "The column that divides a partly written batch is missing.",
     "changed-plan": "The pipeline has changed in a way that its state does not support.",
     "changed-schema": "The state does not support a change of the columns of a source.",
     "complete": "The pipeline has ended and accepts no more rows.",

@@ -171,7 +171,15 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         assert last is not None
         rows = self._connection.query(*self._cursor.limited(first, last, limit))
         self._connection.rollback()
-        return {"after": encode(rows[0])} if rows else end
+        found = {"after": encode(rows[0])} if rows else end
+        if found == start:
+            raise Permanent(
+                f"cannot read {self._name} in the order of {', '.join(self._cursor.columns)}: the "
+                "first rows after a position end at the same position",
+                code="cursor-type",
+                hint="Set cursor_columns to other columns, such as integers.",
+            )
+        return found
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[Values | None, Values]]:
         if start == end:
