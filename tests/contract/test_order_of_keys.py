@@ -145,6 +145,7 @@ def test_no_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(of._connection, "query", lambda *_: [(Decimal("0.1"),)])
         with pytest.raises(Permanent, match="end at the same position"):
             of.limit_batch(start, {"after": encode((Decimal("0.2"),))})
+        assert of.limit_batch(start, start) == start
 
 
 @pytest.mark.parametrize(

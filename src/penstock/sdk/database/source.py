@@ -172,7 +172,7 @@ class TableSource(RelationSource[T], KeyReader[T], ListedSource, Generic[T]):
         rows = self._connection.query(*self._cursor.limited(first, last, limit))
         self._connection.rollback()
         found = {"after": encode(rows[0])} if rows else end
-        if found == start:
+        if found == start != end:
             raise Permanent(
                 f"cannot read {self._name} in the order of {', '.join(self._cursor.columns)}: the "
                 "first rows after a position end at the same position",
