@@ -31,7 +31,7 @@ LITERAL = re.compile(r'"([a-z0-9-]+)"')
 CONSTANT = re.compile(r'^([A-Z_]+) = "([a-z0-9-]+)"$', re.MULTILINE)
 HAS_CODES = re.compile(r"\b(?:code=|default_code\b|code: str\b|def error_code\b)")
 SENTENCE = re.compile(r"[A-Z](?:[^.\n]|\.(?! ))*[^.\s]\.")
-BY_MESSAGE = {"null-map-key"}
+BY_MESSAGE = {"no-row", "null-map-key"}
 """Codes that `parse_data_error` finds by the messages of `raise_error`."""
 PARTS = (USER_CODES, EXTERNAL_CODES, RECORD_CODES, STATE_CODES, SERVER_CODES)
 
