@@ -112,6 +112,8 @@ def test_name(context: datafusion.SessionContext, text: str) -> None:
         ("SELECT tumble(INTERVAL '1 day'), count(*) FROM t GROUP BY 1",
          "SELECT tumble(INTERVAL '1 day'), count(*) AS `count(*)` FROM t GROUP BY 1"),
         ("SELECT *, t.* FROM t", "SELECT *, t.* FROM t"),
+        ("SELECT 10L, 2.5BD FROM t", "SELECT 10L, 2.5BD FROM t"),
+        ("SELECT - 0x1F FROM t", "SELECT - 0x1F FROM t"),
         ("SELECT EXISTS (SELECT 1) FROM t", "SELECT EXISTS (SELECT 1) FROM t"),
     ],
 )  # fmt: skip

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from penstock.sql.datafusion.meaning.literal_names import text_name
+from penstock.sql.datafusion.meaning.literal_names import UnknownName, text_name
 from penstock.sql.text.clauses import Part
 from penstock.sql.text.sql import Sql
 from penstock.sql.text.tokens import Token
 
 _TRIMS = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _RENAMED = {"trim": "btrim", "substring": "substr", "explode": "UNNEST", "unnest": "UNNEST"}
-
-
-class UnknownName(Exception):
-    """A form of an expression whose name is not known."""
 
 
 class CallName:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.sql.datafusion.meaning.call_names import CallName, UnknownName, folded
+from penstock.sql.datafusion.meaning.call_names import CallName, folded
 from penstock.sql.datafusion.meaning.literal_names import (
+    UnknownName,
     interval_name,
     literal_name,
     number_name,

@@ -9,6 +9,7 @@ from penstock.sql.text.tokens import Token
 
 _MAX = {63: "Int64", 64: "UInt64"}
 _WHOLE = re.compile(r"\d+\Z")
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z", re.IGNORECASE)
 _TERM = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 _MONTHS = {"year": 12, "y": 12, "yr": 12, "quarter": 3, "month": 1, "mon": 1, "century": 1200}
 _DAYS = {"week": 7, "w": 7, "day": 1, "d": 1}
@@ -21,8 +22,14 @@ _NANOS = {
 }  # fmt: skip
 
 
+class UnknownName(Exception):
+    """A form of an expression whose name is not known."""
+
+
 def number_name(text: str, sign: str = "") -> str:
-    """Returns a number: `Int64(1)`, `Float64(1.5)`."""
+    """Returns a number: `Int64(1)`, `Float64(1.5)`. Raises UnknownName for another form of one."""
+    if not _NUMBER.match(text):
+        raise UnknownName
     if _WHOLE.match(text):
         value = int(text)
         for bits, name in _MAX.items():
@@ -40,7 +47,7 @@ def text_name(value: str) -> str:
 
 
 def literal_name(token: Token) -> str | None:
-    """Returns a number, a text or a constant; None for another token."""
+    """Returns a number, a text or a constant; None for another token. Raises UnknownName."""
     if token.kind == "number" and not token.value.lower().startswith("0x"):
         return number_name(token.value)
     if token.kind == "string":

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.names import quote_name
-from penstock.sql.datafusion.meaning.call_names import UnknownName, folded
+from penstock.sql.datafusion.meaning.call_names import folded
 from penstock.sql.datafusion.meaning.expression_names import ExpressionName
+from penstock.sql.datafusion.meaning.literal_names import UnknownName
 from penstock.sql.text.calls import whole_call
 from penstock.sql.text.clauses import Item, Part, Select
 from penstock.sql.text.edits import Edit
