@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
-from penstock.core.errors import PenstockError, Transient
+from penstock.core.errors import OptionError, PenstockError, Transient
 from penstock.core.log import Silent
 from penstock.runtime.receiving.receivers import Receiver
 from penstock.runtime.retry import RetryState
@@ -215,6 +216,28 @@ def check_interrupted(changes: Changes, gate: Gate, insert: Callable[[int], Any]
     changes.stop()
     read = [row["id"] for row in changes.rows if row["id"] >= first]
     assert read == [*range(first, len(expected))]
+
+
+def check_declared_columns(changes: Changes) -> None:
+    """Declares columns that the table, of the row (1, "a") with `id` and `name`, does not have.
+
+    They are an error before the first row, and no nulls. Names in another case are others.
+    """
+    columns = changes.source.columns
+    assert columns is not None
+    changes.source.follows_schema = False
+    for wrong in ("nam", "NAME"):
+        changes.source.columns = pa.schema(
+            [f.with_name(wrong) if f.name == "name" else f for f in columns]
+        )
+        error = fails(changes, f'has no column "{wrong}"')
+        assert error.code == "unknown-column" and error.hint == 'did you mean "name"?'
+        with pytest.raises(OptionError, match=wrong):
+            changes.source.check()
+    changes.source.columns = columns
+    changes.source.check()
+    changes.start()
+    changes.until(lambda: changes.table() == {(1,): {"id": 1, "name": "a"}})
 
 
 def check_without_snapshot(changes: Changes, insert: Callable[[int], Any]) -> None:
