@@ -104,6 +104,7 @@ class _RunningSession:
         from penstock.engine.spark_session.connections import keep_open_in_forks
         from penstock.engine.spark_session.extensions import without_extension_of_mllib
         from penstock.engine.spark_session.hadoop import tune_hadoop
+        from penstock.engine.spark_session.state_settings import share_state_settings
 
         silence_py4j()
         keep_open_in_forks()
@@ -124,6 +125,7 @@ class _RunningSession:
         release_together(session)
         share_methods(session)
         tune_hadoop(session)
+        share_state_settings(session)
         return session
 
     @property
