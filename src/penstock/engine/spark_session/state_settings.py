@@ -127,11 +127,10 @@ public Object apply(Object context, Object unused) {{
 def share_state_settings(session: SparkSession) -> None:
     """Sends the settings of Hadoop to executors once, as long as they are equal.
 
-    Spark makes a broadcast of them for each stateful operator in each batch: with the other
-    messages of a broadcast they were a fifth of the CPU of executors in a query of windows. The
-    batches of a query, which one thread runs, use the same broadcast. A state keeps the settings of
-    its first batch, and does not change them. Broadcasts for other tasks, which may change them,
-    remain separate.
+    Spark makes a broadcast of them for each stateful operator in each batch, which takes a tenth of
+    the CPU of a query of windows on a cluster. The batches of a query, which one thread runs, use
+    the same broadcast. A state keeps the settings of its first batch, and does not change them.
+    Broadcasts for other tasks, which may change them, remain separate.
 
     Spark removes a broadcast once for each use of it: the last removal takes effect.
     """
