@@ -6,6 +6,15 @@ from functools import lru_cache
 from typing import Any
 from uuid import uuid4
 
+FIELD = """
+private static java.lang.reflect.Field field(Class owner, String name) throws Exception {
+  java.lang.reflect.Field field = owner.getDeclaredField(name);
+  field.setAccessible(true);
+  return field;
+}
+"""
+"""A method that returns a private field of a class, for texts of Java."""
+
 
 @lru_cache(maxsize=8)
 def compile_java(gateway: Any, body: str) -> Any:

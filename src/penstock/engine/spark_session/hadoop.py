@@ -7,37 +7,31 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from penstock.engine.catalyst.java_functions import compile_java
+from penstock.engine.catalyst.java_functions import FIELD, compile_java
 from penstock.engine.catalyst.task_java import failures_in_tasks
 
-_TUNE = """
-public static class LocalFiles extends org.apache.hadoop.fs.RawLocalFileSystem {
+_TUNE = f"""{FIELD}
+public static class LocalFiles extends org.apache.hadoop.fs.RawLocalFileSystem {{
   public void setPermission(
       org.apache.hadoop.fs.Path path, org.apache.hadoop.fs.permission.FsPermission permission)
-      throws java.io.IOException {
-    if (permission.getStickyBit()) {
+      throws java.io.IOException {{
+    if (permission.getStickyBit()) {{
       super.setPermission(path, permission);
-    } else {
+    }} else {{
       java.nio.file.Files.setPosixFilePermissions(
           pathToFile(path).toPath(),
           java.nio.file.attribute.PosixFilePermissions.fromString(permission.toString()));
-    }
-  }
-}
+    }}
+  }}
+}}
 
-private static java.lang.reflect.Field field(Class owner, String name) throws Exception {
-  java.lang.reflect.Field field = owner.getDeclaredField(name);
-  field.setAccessible(true);
-  return field;
-}
-
-private static void tune(org.apache.hadoop.conf.Configuration conf) throws Exception {
+private static void tune(org.apache.hadoop.conf.Configuration conf) throws Exception {{
   org.apache.hadoop.fs.LocalFileSystem files = org.apache.hadoop.fs.FileSystem.getLocal(conf);
   LocalFiles raw = new LocalFiles();
   raw.initialize(files.getUri(), conf);
   files.setWriteChecksum(false);
   field(org.apache.hadoop.fs.FilterFileSystem.class, "fs").set(files, raw);
-}
+}}
 """
 """Replaces the files of the local file system of a JVM, which Hadoop keeps."""
 

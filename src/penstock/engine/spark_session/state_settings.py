@@ -6,12 +6,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.engine.catalyst.java_functions import compile_java
+from penstock.engine.catalyst.java_functions import FIELD, compile_java
 
 MAX_USES = 1000
 """The largest number of uses of a broadcast. Spark keeps a reference for each use."""
 
-_JAVA = f"""
+_JAVA = f"""{FIELD}
 public static class Sent {{
   java.util.Properties settings;
   org.apache.spark.broadcast.Broadcast broadcast;
@@ -100,12 +100,6 @@ public static class Factory implements org.apache.spark.broadcast.BroadcastFacto
   public void stop() {{
     factory.stop();
   }}
-}}
-
-private static java.lang.reflect.Field field(Class owner, String name) throws Exception {{
-  java.lang.reflect.Field field = owner.getDeclaredField(name);
-  field.setAccessible(true);
-  return field;
 }}
 
 public Object apply(Object context, Object unused) {{
