@@ -84,13 +84,3 @@ def test_settings_of_tasks_have_no_origins(penstock_spark: SparkSession) -> None
     copy = spark._jsparkSession.sessionState().newHadoopConf()
     assert copy.getInt("io.file.buffer.size", 0) > 0
     assert copy.getPropertySources("io.file.buffer.size") is None
-
-
-def test_settings_of_tasks_have_no_defaults_of_yarn(penstock_spark: SparkSession) -> None:
-    """File formats use the defaults of MapReduce for inputs and outputs."""
-    spark: Any = penstock_spark
-    settings = spark._jsc.hadoopConfiguration()
-    assert settings.get("yarn.resourcemanager.address") is None
-    assert settings.get("mapreduce.map.memory.mb") is None
-    assert settings.get("mapreduce.fileoutputcommitter.algorithm.version") == "1"
-    assert settings.get("mapreduce.output.fileoutputformat.compress") == "false"

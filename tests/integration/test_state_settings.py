@@ -13,7 +13,11 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from penstock import app
-from penstock.engine.spark_session.state_settings import MAX_USES
+from penstock.engine.spark_session.state_settings import (
+    MAX_USES,
+    remove_unused_defaults,
+    share_state_settings,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,18 +47,27 @@ public Object apply(Object context, Object conf) {
   }
 }
 """
+COUNTS = """\
+  counts: {type: sql, sql: "SELECT count(*) AS n FROM rows GROUP BY window(at, '1 second')"}
+"""
+JOIN = """\
+  counts:
+    type: sql
+    sql: |
+      SELECT rows.id FROM rows FULL OUTER JOIN others
+      ON rows.id = others.id AND others.at BETWEEN rows.at AND rows.at + INTERVAL 1 MINUTE
+"""
 PIPELINE = """\
 runtime: {state: state}
 sources:
-  rows:
+  rows: &rows
     type: generate
     rows: 40
     max_records: 5
     fields: {id: sequence, at: {type: timestamp, start_time: "2026-01-01T00:00:00Z", step: 1s}}
     watermark: {column: at, delay: 1 second}
-transforms:
-  counts: {type: sql, sql: "SELECT count(*) AS n FROM rows GROUP BY window(at, '1 second')"}
-sinks:
+OTHERStransforms:
+TRANSFORMSsinks:
   out: {type: blackhole, from: counts}
 """
 
@@ -96,7 +109,10 @@ class Caller:
 
 @pytest.fixture
 def caller(penstock_spark: SparkSession) -> Caller:
+    """A local master has no tuned settings by itself."""
     made = Caller(penstock_spark, STATE)
+    if not made.of_session("factory").getClass().getName().startswith("penstock."):
+        share_state_settings(penstock_spark)
     made.broadcast(made.settings(test=uuid4().hex))
     return made
 
@@ -128,6 +144,7 @@ def test_threads_have_broadcasts_of_their_own(caller: Caller) -> None:
     assert ids[0] != ids[1]
 
 
+@pytest.mark.usefixtures("caller")
 def test_settings_of_other_tasks_are_separate(penstock_spark: SparkSession) -> None:
     """A task of a format changes the settings of its broadcast."""
     caller = Caller(penstock_spark, "org.apache.spark.sql.execution.datasources")
@@ -153,10 +170,17 @@ def test_the_last_removal_of_a_broadcast_takes_effect(caller: Caller, removals: 
     assert failure is None or f"broadcast_{received.id()}" in str(failure.value)
 
 
+@pytest.mark.parametrize(
+    ("others", "transforms"),
+    [("", COUNTS), ("  others: *rows\n", JOIN)],
+    ids=["window", "join"],
+)
 def test_batches_of_a_query_share_the_settings(
-    tmp_path: Path, penstock_spark: SparkSession, caller: Caller
+    tmp_path: Path, penstock_spark: SparkSession, caller: Caller, others: str, transforms: str
 ) -> None:
-    (tmp_path / "p.yaml").write_text(PIPELINE)
+    (tmp_path / "p.yaml").write_text(
+        PIPELINE.replace("TRANSFORMS", transforms).replace("OTHERS", others)
+    )
     uses, most, ended = caller.of_session("uses"), 0, threading.Event()
     last = caller.broadcast(caller.settings(test=str(tmp_path))).id()
 
@@ -175,3 +199,16 @@ def test_batches_of_a_query_share_the_settings(
         thread.join()
     assert not outcome.errors
     assert most >= 4
+
+
+def test_unused_defaults_are_removed(penstock_spark: SparkSession) -> None:
+    spark: Any = penstock_spark
+    settings = spark._jvm.org.apache.hadoop.conf.Configuration()
+    assert settings.get("yarn.resourcemanager.address") is not None
+    settings.set("mapreduce.map.memory.mb", "1234")
+    remove_unused_defaults(penstock_spark, settings)
+    assert settings.get("yarn.resourcemanager.address") is None
+    assert settings.get("mapreduce.reduce.memory.mb") is None
+    assert settings.get("mapreduce.map.memory.mb") == "1234"
+    assert settings.get("mapreduce.output.fileoutputformat.compress") == "false"
+    assert settings.get("fs.s3a.impl") is not None

@@ -36,32 +36,13 @@ private static void tune(org.apache.hadoop.conf.Configuration conf) throws Excep
 """Replaces the files of the local file system of a JVM, which Hadoop keeps."""
 
 _TUNE_DRIVER = f"""{_TUNE}
-private static void removeDefaults(
-    org.apache.hadoop.conf.Configuration conf, java.util.Map origins) throws Exception {{
-  java.util.Properties values = (java.util.Properties)
-      field(org.apache.hadoop.conf.Configuration.class, "properties").get(conf);
-  java.util.Iterator names = values.stringPropertyNames().iterator();
-  while (names.hasNext()) {{
-    String name = (String) names.next();
-    String[] origin = (String[]) origins.get(name);
-    if (origin != null && origin.length == 1
-        && (origin[0].equals("yarn-default.xml") || origin[0].equals("mapred-default.xml"))
-        && !name.matches("mapreduce\\\\.(input|output|fileoutput).*")) {{
-      values.remove(name);
-    }}
-  }}
-}}
-
-public Object apply(Object settings, Object master) {{
+public Object apply(Object settings, Object unused) {{
   org.apache.hadoop.conf.Configuration conf = (org.apache.hadoop.conf.Configuration) settings;
   try {{
     tune(conf);
     conf.size();
     java.util.Map origins = (java.util.Map)
         field(org.apache.hadoop.conf.Configuration.class, "updatingResource").get(conf);
-    if (!((String) master).startsWith("yarn")) {{
-      removeDefaults(conf, origins);
-    }}
     origins.clear();
     return null;
   }} catch (Exception error) {{
@@ -69,10 +50,7 @@ public Object apply(Object settings, Object master) {{
   }}
 }}
 """
-"""Also removes the origins of the settings, and defaults of YARN and MapReduce without YARN.
-
-The defaults of MapReduce for inputs and outputs remain: file formats use them.
-"""
+"""Also removes the origins of the settings."""
 
 TUNE_EXECUTOR = {
     "org.apache.hadoop.fs.RawLocalFileSystem": f"""{_TUNE}
@@ -108,14 +86,11 @@ def tune_hadoop(session: SparkSession) -> None:
     * Hadoop starts two processes for the mode of each file, and two more for a file of checksums.
       Java sets the same mode by itself, and Spark has checksums of its own for files of state.
     * Spark sends the settings of Hadoop to the tasks of each stateful operator in each batch, and
-      Hadoop compresses the origin of each one by itself. Origins are only used in messages. Two
-      thirds of the settings are defaults of YARN and MapReduce, which no task reads.
+      Hadoop compresses the origin of each one by itself. Origins are only used in messages.
     """
     java: Any = session
     settings = java._jsc.hadoopConfiguration()
-    compile_java(session.sparkContext._gateway, _TUNE_DRIVER).apply(
-        settings, session.sparkContext.master
-    )
+    compile_java(session.sparkContext._gateway, _TUNE_DRIVER).apply(settings, None)
 
 
 def tuning_tasks(session: SparkSession, number: int) -> DataFrame:

@@ -104,7 +104,7 @@ class _RunningSession:
         from penstock.engine.spark_session.connections import keep_open_in_forks
         from penstock.engine.spark_session.extensions import without_extension_of_mllib
         from penstock.engine.spark_session.hadoop import tune_hadoop
-        from penstock.engine.spark_session.state_settings import share_state_settings
+        from penstock.engine.spark_session.state_settings import tune_state_settings
 
         silence_py4j()
         keep_open_in_forks()
@@ -124,8 +124,9 @@ class _RunningSession:
         pass_sequences(session)
         release_together(session)
         share_methods(session)
+        if not conf["spark.master"].startswith("local["):
+            tune_state_settings(session)
         tune_hadoop(session)
-        share_state_settings(session)
         return session
 
     @property

@@ -1,4 +1,4 @@
-"""Settings of Hadoop for the tasks of stateful operators, which batches share."""
+"""Settings of Hadoop that tasks of stateful operators receive on a cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,32 @@ from penstock.engine.catalyst.java_functions import FIELD, compile_java
 MAX_USES = 1000
 """The largest number of uses of a broadcast. Spark keeps a reference for each use."""
 
-_JAVA = f"""{FIELD}
+_REMOVE = f"""{FIELD}
+public Object apply(Object conf, Object unused) {{
+  try {{
+    ((org.apache.hadoop.conf.Configuration) conf).size();
+    java.util.Map origins = (java.util.Map)
+        field(org.apache.hadoop.conf.Configuration.class, "updatingResource").get(conf);
+    java.util.Properties values = (java.util.Properties)
+        field(org.apache.hadoop.conf.Configuration.class, "properties").get(conf);
+    java.util.Iterator names = values.stringPropertyNames().iterator();
+    while (names.hasNext()) {{
+      String name = (String) names.next();
+      String[] origin = (String[]) origins.get(name);
+      if (origin != null && origin.length == 1
+          && (origin[0].equals("yarn-default.xml") || origin[0].equals("mapred-default.xml"))
+          && !name.matches("mapreduce[.](input|output|fileoutput).*")) {{
+        values.remove(name);
+      }}
+    }}
+    return null;
+  }} catch (Exception error) {{
+    throw new RuntimeException(error);
+  }}
+}}
+"""
+
+_SHARE = f"""{FIELD}
 public static class Sent {{
   java.util.Properties settings;
   org.apache.spark.broadcast.Broadcast broadcast;
@@ -118,15 +143,34 @@ public Object apply(Object context, Object unused) {{
 """
 
 
+def tune_state_settings(session: SparkSession) -> None:
+    """Saves work for the settings of Hadoop that executors receive for each state of a batch.
+
+    Call before the origins of the settings are removed.
+    """
+    context: Any = session.sparkContext
+    if not context.master.startswith("yarn"):
+        remove_unused_defaults(session, context._jsc.hadoopConfiguration())
+    share_state_settings(session)
+
+
+def remove_unused_defaults(session: SparkSession, settings: Any) -> None:
+    """Removes the defaults of YARN and MapReduce, which are two thirds of the settings.
+
+    Those of inputs and outputs remain, as file formats use them, and all values that a user sets.
+    """
+    compile_java(session.sparkContext._gateway, _REMOVE).apply(settings, None)
+
+
 def share_state_settings(session: SparkSession) -> None:
     """Sends the settings of Hadoop to executors once, as long as they are equal.
 
-    Spark makes a broadcast of them for each stateful operator in each batch, which takes a tenth of
-    the CPU of a query of windows on a cluster. The batches of a query, which one thread runs, use
-    the same broadcast. A state keeps the settings of its first batch, and does not change them.
-    Broadcasts for other tasks, which may change them, remain separate.
+    Spark makes a broadcast of them for each stateful operator in each batch. The batches of a
+    query, which one thread runs, use the same broadcast. A state keeps the settings of its first
+    batch, and does not change them. Broadcasts for other tasks, which may change them, remain
+    separate.
 
     Spark removes a broadcast once for each use of it: the last removal takes effect.
     """
     context: Any = session.sparkContext
-    compile_java(context._gateway, _JAVA).apply(context._jsc.sc(), None)
+    compile_java(context._gateway, _SHARE).apply(context._jsc.sc(), None)
